@@ -1,0 +1,40 @@
+# make run: the app.  make test: every test.  make bench: the figures that the README quotes.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export OMP_WAIT_POLICY := PASSIVE
+
+.PHONY: run test bench lint clean
+
+run: $(VENV)/run.stamp
+	$(BIN)/python -m mha_viz run
+
+test: $(VENV)/dev.stamp
+	$(BIN)/ruff check .
+	$(BIN)/python -m pytest -n 2
+
+bench: $(VENV)/dev.stamp
+	$(BIN)/python -m tests.bench
+
+clean:
+	rm -rf $(VENV)
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"MHA Explorer needs Python 3.11 or newer; {sys.executable} is {v.major}.{v.minor}. Say which: make run PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+
+# PyTorch by itself first: on Linux its CPU build (200 MB) comes from PyTorch's own index, where PyPI's takes gigabytes.
+TORCH := $(shell grep '^torch==' requirements.txt)
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+$(VENV)/run.stamp: requirements.txt | $(VENV)/bin/python
+	@if [ "$$(uname)" = Linux ]; then \
+	  $(PIP) install -q --retries 0 --timeout 15 --no-deps --index-url $(TORCH_INDEX) $(TORCH)+cpu \
+	  || echo "$(TORCH_INDEX) does not answer: taking PyTorch from the index that pip is set up for"; fi
+	$(PIP) install -q -r requirements.txt
+	touch $@
+
+$(VENV)/dev.stamp: requirements-dev.txt $(VENV)/run.stamp
+	$(PIP) install -q -r requirements-dev.txt
+	touch $@

@@ -1,0 +1,30 @@
+"""MHA Explorer: every head, every tensor, every rule of multi-head attention, as a person can open it.
+
+``import mha_viz`` is cheap: what needs torch or plotly is imported when it is first used.
+"""
+
+from importlib import import_module
+
+_HOMES = {
+    "Batch": "mha_viz.core.batch",
+    "Layer": "mha_viz.core.layer",
+    "Settings": "mha_viz.settings",
+    "Trace": "mha_viz.core.trace",
+    "View": "mha_viz.settings",
+    "Wrong": "mha_viz.core.rules",
+    "attend": "mha_viz.core.attend",
+    "heads": "mha_viz.figures.heads",
+    "synthetic": "mha_viz.sources.synthetic",
+}
+__all__ = list(_HOMES)
+
+
+def __getattr__(name):
+    if name not in _HOMES:
+        raise AttributeError(f"module 'mha_viz' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return value
+
+
+def __dir__():
+    return sorted(__all__)

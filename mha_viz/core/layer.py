@@ -1,0 +1,138 @@
+"""One attention layer's weights, named and shaped as ``nn.MultiheadAttention``'s own."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+from mha_viz.core.arrays import as_array, read_only
+from mha_viz.core.rules import Wrong, fraction, head_dim, whole
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """The weights of one multi-head attention layer: what ``nn.MultiheadAttention`` holds, as read-only NumPy arrays.
+
+    ``weights`` keeps PyTorch's names: ``in_proj_weight`` [3E, E] (rows 0:E make q, E:2E k, 2E:3E v) or, where kdim or vdim
+    differ from E, ``q_proj_weight`` [E, E], ``k_proj_weight`` [E, kdim], ``v_proj_weight`` [E, vdim]; ``in_proj_bias`` [3E];
+    ``bias_k``, ``bias_v`` [1, 1, E]; ``out_proj.weight`` [E, E]; ``out_proj.bias`` [E]. y = x @ W.T + b. Head h owns rows
+    h·D:(h+1)·D of each input projection and the same *columns* of ``out_proj.weight``. ``seed`` is None for weights that
+    were not drawn here.
+    """
+
+    weights: Mapping[str, np.ndarray]
+    num_heads: int
+    head_dim: int
+    dropout: float = 0.0
+    add_zero_attn: bool = False
+    seed: int | None = None
+
+    @classmethod
+    def random(
+        cls, embed_dim, num_heads, *, seed=7, dropout=0.0, bias=True, add_bias_kv=False, add_zero_attn=False,
+        kdim=None, vdim=None, generator=None,
+    ):  # fmt: skip
+        """A layer with the numbers that ``torch.manual_seed(seed); nn.MultiheadAttention(...)`` gives, bit for bit.
+
+        The draws are replayed in PyTorch's order on a generator of our own, since the global one is shared by every thread.
+        A ``generator`` that is passed in is used in place of ``seed`` and left in the state that PyTorch would leave.
+        Raises Wrong where PyTorch would refuse the arguments, now or in the first forward pass.
+        """
+        import torch
+        from torch.nn.init import kaiming_uniform_, xavier_normal_, xavier_uniform_
+
+        size = head_dim(embed_dim, num_heads)
+        E, kdim, vdim = embed_dim, *(whole(n, embed_dim if d is None else d, 1) for n, d in (("kdim", kdim), ("vdim", vdim)))
+        dropout = fraction("dropout", dropout)
+        if generator is None:
+            generator = torch.Generator().manual_seed(seed_in_range(seed))
+        drawn = {"out_proj.weight": kaiming_uniform_(torch.empty(E, E), a=math.sqrt(5), generator=generator)}
+        if bias:
+            torch.empty(E).uniform_(generator=generator)  # nn.Linear draws its bias, nn.MultiheadAttention then zeroes it
+            drawn |= {"in_proj_bias": torch.zeros(3 * E), "out_proj.bias": torch.zeros(E)}
+        if kdim == vdim == E:
+            drawn["in_proj_weight"] = xavier_uniform_(torch.empty(3 * E, E), generator=generator)
+        else:
+            for name, width in (("q", E), ("k", kdim), ("v", vdim)):
+                drawn[f"{name}_proj_weight"] = xavier_uniform_(torch.empty(E, width), generator=generator)
+        if add_bias_kv:
+            drawn |= {name: xavier_normal_(torch.empty(1, 1, E), generator=generator) for name in ("bias_k", "bias_v")}
+        return cls(_frozen(drawn), num_heads, size, dropout, bool(add_zero_attn), seed)
+
+    @classmethod
+    def from_state_dict(cls, state_dict, num_heads, *, add_zero_attn=False, dropout=0.0):
+        """A layer from arrays or tensors named as in ``nn.MultiheadAttention.state_dict()``.
+
+        ``num_heads``, ``add_zero_attn`` and ``dropout`` are not in a state dict and have to be said. Raises Wrong for a name
+        that is missing or unknown, or a shape that does not fit.
+        """
+        weights = _frozen(state_dict)
+        if "out_proj.weight" not in weights:
+            raise Wrong("state_dict", sorted(weights), "must hold 'out_proj.weight' [E, E], as nn.MultiheadAttention's does.")
+        E = weights["out_proj.weight"].shape[0]
+        expected = {"out_proj.weight": (E, E)}
+        separate = "in_proj_weight" not in weights
+        if separate:
+            for name in ("q", "k", "v"):
+                found = weights.get(f"{name}_proj_weight")
+                width = E if found is None or found.ndim != 2 or name == "q" else found.shape[1]
+                expected[f"{name}_proj_weight"] = (E, width)
+        else:
+            expected["in_proj_weight"] = (3 * E, E)
+        optional = {"in_proj_bias": (3 * E,), "out_proj.bias": (E,), "bias_k": (1, 1, E), "bias_v": (1, 1, E)}
+        expected |= {name: shape for name, shape in optional.items() if name in weights}
+        for pair in (("in_proj_bias", "out_proj.bias"), ("bias_k", "bias_v")):
+            if (pair[0] in weights) != (pair[1] in weights):
+                absent = pair[pair[0] in weights]
+                rule = f"must hold both {pair[0]!r} and {pair[1]!r} or neither; for a layer without {absent!r} add zeros."
+                raise Wrong("state_dict", sorted(weights), rule)
+        if expected.keys() != weights.keys():
+            odd = sorted(expected.keys() ^ weights.keys())
+            raise Wrong(
+                "state_dict", sorted(weights), f"must hold exactly {sorted(expected)}; these are missing or unknown: {odd}."
+            )
+        for name, shape in expected.items():
+            if weights[name].shape != shape:
+                raise Wrong(name, weights[name].shape, f"must have shape {shape} where embed_dim is {E}.", [{name: shape}])
+        return cls(weights, num_heads, head_dim(E, num_heads), fraction("dropout", dropout), bool(add_zero_attn))
+
+    @property
+    def embed_dim(self):
+        return self.weights["out_proj.weight"].shape[0]
+
+    @property
+    def packed(self):
+        """True where q, k and v come from one ``in_proj_weight``, as they do when kdim = vdim = embed_dim."""
+        return "in_proj_weight" in self.weights
+
+    @property
+    def projections(self):
+        """The three input projections (Wq [E, E], Wk [E, kdim], Wv [E, vdim]), as views."""
+        if self.packed:
+            return tuple(np.split(self.weights["in_proj_weight"], 3))
+        return tuple(self.weights[f"{name}_proj_weight"] for name in "qkv")
+
+    @property
+    def kdim(self):
+        return self.projections[1].shape[1]
+
+    @property
+    def vdim(self):
+        return self.projections[2].shape[1]
+
+    @property
+    def extra_keys(self):
+        """Labels of the columns that come after the real keys: ``add_bias_kv``'s first, then ``add_zero_attn``'s."""
+        return ("bias_k",) * ("bias_k" in self.weights) + ("zero",) * self.add_zero_attn
+
+
+def seed_in_range(seed):
+    """``seed`` as PyTorch takes it, 0 to 2⁶³ − 1."""
+    return whole("seed", seed, 0, 2**63 - 1)
+
+
+def _frozen(weights):
+    """Copies, since a model that goes on training changes its own weights in place."""
+    return MappingProxyType({name: read_only(as_array(name, value).copy()) for name, value in weights.items()})

@@ -1,0 +1,70 @@
+"""Which keys a query may not see, kept as rules: a dense matrix is made only for the rows that somebody asks for."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Mask:
+    """Every mask of one call, symbolic. True means "may not attend", as in ``nn.MultiheadAttention``.
+
+    ``num_queries`` L and ``num_keys`` S count what the input holds; ``extra`` (0 to 2) columns of ``add_bias_kv`` and
+    ``add_zero_attn`` follow the S real keys and are always visible.
+
+    With L ≠ S, ``causal`` is aligned bottom-right: the last query stands at the last key, so that a query sees the past of its
+    own position. A ``window`` of w lets a query see w keys backwards, itself included; when not causal, as far forwards too.
+
+    ``padded`` [N, S] bool hides keys, ``dense`` [1|N, 1|H, L, S] bool hides pairs. ``bias`` [1|N, 1|H, 1|L, S] is added to the
+    scaled scores; where it is −inf, the pair is hidden and the bias 0.
+    """
+
+    num_queries: int
+    num_keys: int
+    extra: int = 0
+    causal: bool = False
+    window: int | None = None
+    padded: np.ndarray | None = None
+    dense: np.ndarray | None = None
+    bias: np.ndarray | None = None
+
+    @property
+    def empty(self):
+        """True where every query sees every key unchanged."""
+        return not self.causal and self.window is None and self.padded is None and self.dense is None and self.bias is None
+
+    def hidden(self, start=0, stop=None):
+        """[1|N, 1|H, rows, S + extra] bool: True where queries ``start`` to ``stop`` may not attend."""
+        stop = self.num_queries if stop is None else stop
+        hidden = np.zeros((1, 1, stop - start, self.num_keys), bool)
+        if self.causal or self.window is not None:
+            position = np.arange(start, stop)[:, None] + self.num_keys - self.num_queries  # [rows, 1]
+            ahead = np.arange(self.num_keys) - position  # [rows, S]
+            if self.causal:
+                hidden = hidden | (ahead > 0)
+            if self.window is not None:
+                hidden = hidden | (np.abs(ahead) >= self.window)
+        if self.padded is not None:
+            hidden = hidden | self.padded[:, None, None, :]  # [N, 1, rows, S]
+        if self.dense is not None:
+            hidden = hidden | self.dense[:, :, start:stop]  # [N, 1|H, rows, S]
+        return self._with_extra(hidden, False)
+
+    def added(self, start=0, stop=None):
+        """[1|N, 1|H, 1|rows, S + extra] float: what is added to the scaled scores of these queries; None where nothing is."""
+        if self.bias is None:
+            return None
+        rows = self.bias if self.bias.shape[2] == 1 else self.bias[:, :, start:stop]
+        return self._with_extra(rows, 0)
+
+    def _with_extra(self, array, value):
+        if not self.extra:
+            return array
+        return np.pad(array, [(0, 0)] * 3 + [(0, self.extra)], constant_values=value)  # [..., S] → [..., S + extra]
+
+
+def split_additive(mask):
+    """A float mask as (hidden, bias): −inf becomes True in ``hidden``, all else stays in ``bias``; None where there is none."""
+    hidden = np.isneginf(mask)
+    bias = np.where(hidden, mask.dtype.type(0), mask)
+    return hidden if hidden.any() else None, bias if bias.any() else None

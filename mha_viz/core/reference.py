@@ -1,0 +1,65 @@
+"""Multi-head attention from scratch in NumPy: slow and obvious, one head after another. What the fast engine is compared with."""
+
+import numpy as np
+
+from mha_viz.core.arrays import read_only
+from mha_viz.core.trace import Trace, broadcast
+
+
+def attend(layer, batch, mask, dtype, keep_scale=None):
+    """A Trace with every field there. ``keep_scale`` [N, H, L, S] multiplies the weights: 0 or 1 / (1 − p), None in eval mode."""
+    W = {name: array.astype(dtype) for name, array in layer.weights.items()}
+    Wq, Wk, Wv = (weight.astype(dtype) for weight in layer.projections)
+    D, H = layer.head_dim, layer.num_heads
+    bq, bk, bv = np.split(W.get("in_proj_bias", np.zeros(3 * D * H, dtype)), 3)
+    query = batch.query.astype(dtype)  # [N, L, E]
+    key = query if batch.key is None else batch.key.astype(dtype)  # [N, S, kdim]
+    value = key if batch.value is None else batch.value.astype(dtype)  # [N, S, vdim]
+
+    hidden, bias = mask.hidden(), mask.added()
+    shape = (batch.N, H, batch.L, batch.S + mask.extra)
+    hidden = broadcast(hidden, shape)
+    bias = None if bias is None else broadcast(bias.astype(dtype), shape)
+    made = {name: [] for name in ("q", "k", "v", "scores", "probabilities", "weights", "head_outputs", "concat", "output")}
+
+    for n in range(batch.N):
+        heads = {name: [] for name in ("q", "k", "v", "scores", "probabilities", "weights", "head_outputs")}
+        for h in range(H):
+            own = slice(h * D, (h + 1) * D)  # the rows of Wq, Wk, Wv that belong to head h
+            Q = query[n] @ Wq[own].T + bq[own]  # [L, D]
+            K = key[n] @ Wk[own].T + bk[own]  # [S, D]
+            V = value[n] @ Wv[own].T + bv[own]  # [S, D]
+            if "bias_k" in W:
+                K, V = np.vstack([K, W["bias_k"][0, :, own]]), np.vstack([V, W["bias_v"][0, :, own]])  # [S + 1, D]
+            if layer.add_zero_attn:
+                K, V = np.vstack([K, np.zeros((1, D), dtype)]), np.vstack([V, np.zeros((1, D), dtype)])  # [S + 1, D]
+            scores = Q @ K.T / np.sqrt(dtype(D))  # [L, S]
+            probabilities = softmax(np.where(hidden[n, h], -np.inf, scores if bias is None else scores + bias[n, h]))  # [L, S]
+            weights = probabilities if keep_scale is None else probabilities * keep_scale[n, h]  # [L, S]
+            for name, step in zip(heads, (Q, K, V, scores, probabilities, weights, weights @ V), strict=True):
+                heads[name].append(step)
+        concat = np.concatenate(heads["head_outputs"], axis=-1)  # [L, H·D]
+        for name, steps in heads.items():
+            made[name].append(steps)
+        made["concat"].append(concat)
+        made["output"].append(concat @ W["out_proj.weight"].T + W.get("out_proj.bias", 0))  # [L, E]
+
+    fields = {name: read_only(np.array(steps)) for name, steps in made.items()}
+    fields |= {
+        "mask": hidden,
+        "mask_bias": bias,
+        "dropped": None if keep_scale is None else read_only(keep_scale == 0),
+        "mean_weights": read_only(fields["weights"].mean(axis=1)),  # [N, L, S]
+        "undefined": read_only(hidden.all(axis=-1)),  # [N, H, L]
+    }
+    return Trace(fields, layer=layer, batch=batch, training=keep_scale is not None)
+
+
+def softmax(scores):
+    """exp(s) / Σ exp(s) over the last axis, shifted by its largest value so that no exp overflows.
+
+    A row of −inf has no distribution: it comes out as NaN, and stays NaN.
+    """
+    with np.errstate(invalid="ignore"):  # −inf − (−inf), in a row without keys
+        weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        return weights / weights.sum(axis=-1, keepdims=True)

@@ -1,0 +1,97 @@
+"""The rules that values have to keep, and the one error that says which was broken, by what, and what would be right."""
+
+import math
+import operator
+
+
+class Wrong(ValueError):
+    """A value that breaks a rule.
+
+    ``argument`` and ``value`` say what was given, ``rule`` what has to hold, and each entry of ``nearest`` is a dict of
+    arguments that would keep the rule, nearest first: a page turns each into one button.
+    """
+
+    def __init__(self, argument, value, rule, nearest=()):
+        self.argument, self.value, self.rule, self.nearest = argument, value, rule, tuple(nearest)
+        super().__init__(f"{argument} = {_shown(value)}: {rule}{self.advice}")
+
+    def __reduce__(self):  # exceptions are rebuilt from .args, which hold the sentence alone
+        return type(self), (self.argument, self.value, self.rule, self.nearest)
+
+    @property
+    def advice(self):
+        choices = [", ".join(f"{name} = {_shown(value)}" for name, value in change.items()) for change in self.nearest]
+        return f" Nearest right: {' or '.join(choices)}." if choices else ""
+
+
+def _shown(value):
+    text = value if isinstance(value, str) else repr(value)
+    text = repr(text) if isinstance(value, str) else text
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
+def whole(argument, value, least, most=None):
+    """``value`` as an int between ``least`` and ``most``; raises Wrong otherwise. True, 4.0 and "4" are not whole numbers."""
+    try:
+        number = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = None
+    bounds = f"a whole number, {least} or more" if most is None else f"a whole number from {least} to {most}"
+    if number is None:
+        try:
+            close = round(float(value))
+        except (TypeError, ValueError, OverflowError):
+            close = least
+        raise Wrong(argument, value, f"must be {bounds}.", [{argument: _clamp(close, least, most)}])
+    if number < least or (most is not None and number > most):
+        raise Wrong(argument, value, f"must be {bounds}.", [{argument: _clamp(number, least, most)}])
+    return number
+
+
+def fraction(argument, value):
+    """``value`` as a float from 0 to 1; raises Wrong otherwise."""
+    try:
+        number = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not 0 <= number <= 1:
+        close = 0.0 if math.isnan(number) else min(max(number, 0.0), 1.0)
+        raise Wrong(argument, value, "must be a probability, from 0 to 1.", [{argument: close}])
+    return number
+
+
+def one_of(argument, value, choices):
+    """``value`` if it is one of ``choices``; raises Wrong otherwise, with all choices."""
+    if value not in choices:
+        raise Wrong(argument, value, f"must be one of {', '.join(map(str, choices))}.", [{argument: c} for c in choices])
+    return value
+
+
+def head_dim(embed_dim, num_heads):
+    """``embed_dim / num_heads``, the size of one head; raises Wrong where that is not whole.
+
+    ``nn.MultiheadAttention`` says "embed_dim must be divisible by num_heads". Here the remainder is stated, and the nearest
+    head counts (divisors of ``embed_dim``) and dimensions (multiples of ``num_heads``) on either side are named.
+    """
+    embed_dim, num_heads = whole("embed_dim", embed_dim, 1), whole("num_heads", num_heads, 1)
+    size, rest = divmod(embed_dim, num_heads)
+    if not rest:
+        return size
+    fitting = divisors(embed_dim)
+    heads = [max(d for d in fitting if d < num_heads)] + [d for d in fitting if d > num_heads][:1]
+    dims = [d for d in (size * num_heads, (size + 1) * num_heads) if d]
+    raise Wrong(
+        "num_heads", num_heads,
+        f"embed_dim must be divisible by num_heads, but {embed_dim} = {num_heads} × {size} + {rest}.",
+        [{"num_heads": h} for h in heads] + [{"embed_dim": d} for d in dims],
+    )  # fmt: skip
+
+
+def divisors(number):
+    """All divisors of ``number``, ascending: the head counts that an embed_dim allows."""
+    low = [d for d in range(1, math.isqrt(number) + 1) if number % d == 0]
+    return low + [number // d for d in reversed(low) if d * d != number]
+
+
+def _clamp(number, least, most):
+    return max(least, number if most is None else min(number, most))

@@ -1,0 +1,89 @@
+"""All that one attention layer did, as one immutable value: the only thing that a view reads."""
+
+import numpy as np
+
+from mha_viz.core.arrays import read_only
+
+
+class Missing(AttributeError):
+    """A field that this Trace's source could not know: an uploaded map has no q, k, v."""
+
+
+class Field:
+    """A tensor of a Trace: there from the start, or made when first read."""
+
+    def __init__(self, doc):
+        self.__doc__ = doc
+
+    def __set_name__(self, owner, name):
+        self.name = name
+
+    def __get__(self, trace, owner=None):
+        if trace is None:
+            return self
+        try:
+            value = trace._fields[self.name]
+        except KeyError:
+            raise Missing(f"{trace.name} has no {self.name}: its source does not know it.") from None
+        if callable(value):  # two threads may both compute it; they get equal values, and either may stay
+            value = trace._fields[self.name] = value()
+        return value
+
+
+class Trace:
+    """One call of one attention layer, every tensor on the way, NumPy and read-only.
+
+    Each field is an array or a function that makes it when it is first read. What the source does not know is absent: ``has``
+    tells, reading it raises Missing. Shapes do not depend on ``batch_first``; S counts the extra columns of ``add_bias_kv`` and
+    ``add_zero_attn`` as well.
+    """
+
+    q = Field("[N, H, L, D] queries after projection.")
+    k = Field("[N, H, S, D] keys after projection, the extra columns included.")
+    v = Field("[N, H, S, D] values after projection, the extra columns included.")
+    scores = Field("[N, H, L, S] q · k / √D, before any mask.")
+    mask = Field("[N, H, L, S] bool, True where a query may not attend (a broadcast view).")
+    mask_bias = Field("[N, H, L, S] what an additive mask adds to the scores (a broadcast view), or None.")
+    probabilities = Field("[N, H, L, S] after mask and softmax, before dropout: what statistics use. NaN in undefined rows.")
+    dropped = Field("[N, H, L, S] bool, True where dropout zeroes a weight; None where there is no dropout.")
+    weights = Field("[N, H, L, S] after dropout, what nn.MultiheadAttention returns; the probabilities in eval mode.")
+    mean_weights = Field("[N, L, S] the weights' average over heads.")
+    undefined = Field("[N, H, L] bool, True where a query has no key left and so no distribution.")
+    head_outputs = Field("[N, H, L, D] weights @ v.")
+    concat = Field("[N, L, H·D] the head outputs side by side.")
+    output = Field("[N, L, E] concat @ Wᴼ.T + b.")
+
+    def __init__(self, fields, *, layer=None, batch=None, training=False, name="attention"):
+        """``fields`` maps a field's name to an array or to a function without arguments that returns one."""
+        self._fields = dict(fields)
+        self.layer, self.batch, self.training, self.name = layer, batch, training, name
+
+    @classmethod
+    def fields(cls):
+        """The names of all tensors that a Trace can hold, in the order in which they are made."""
+        return tuple(name for name, field in vars(cls).items() if isinstance(field, Field))
+
+    def has(self, *names):
+        """True where every one of these fields is known."""
+        return all(name in self._fields for name in names)
+
+    @property
+    def query_tokens(self):
+        """Per batch item, the L texts that name the rows."""
+        return self.batch.query_tokens
+
+    @property
+    def key_tokens(self):
+        """Per batch item, the S texts that name the columns, the extra ones included."""
+        return tuple(item + self.layer.extra_keys for item in self.batch.key_tokens)
+
+    @property
+    def query_padding(self):
+        """[N, L] bool, True for queries that are padding: they get rows like any other, which mean nothing."""
+        padding = self.batch.query_padding_mask
+        return np.zeros((self.batch.N, self.batch.L), bool) if padding is None else padding
+
+
+def broadcast(array, shape):
+    """``array`` seen at ``shape`` without a copy."""
+    return read_only(np.broadcast_to(array, shape))
