@@ -79,6 +79,19 @@ def check_memory(N, H, L, S, E, *, dtype="float32", dropout=False, available=Non
     raise Wrong("seq_len", L, rule, [{"seq_len": low}] if low else [])
 
 
+def check_layer_memory(embed_dim, kdim=None, vdim=None, *, available=None):
+    """Raises Wrong where the weights of such a layer, and the one copy of them that the engine makes, would take more than half."""
+    available = psutil.virtual_memory().available if available is None else available
+
+    def needed(E):
+        return 2 * 4 * E * (2 * E + (kdim or E) + (vdim or E))
+
+    if needed(embed_dim) > available // 2:
+        right = max((2**n for n in range(20) if needed(2**n) <= available // 2), default=1)
+        rule = f"the weights would take {_size(needed(embed_dim))}; {_size(available // 2)} may be used, half of what is free."
+        raise Wrong("embed_dim", embed_dim, rule, [{"embed_dim": right}])
+
+
 def _size(count):
     for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
         if count < 1024 or unit == "TiB":

@@ -1,0 +1,87 @@
+"""A seeded, untrained layer on random tokens or on a person's own words."""
+
+import hashlib
+
+import numpy as np
+
+from mha_viz.core.attend import attend, check_layer_memory, check_memory
+from mha_viz.core.batch import Batch
+from mha_viz.core.layer import Layer
+from mha_viz.settings import Settings
+
+PAD = "<pad>"
+
+
+def synthetic(settings=None, *, engine="torch", dtype="float32"):
+    """The Trace of these Settings: one seed, then layer, then tokens, then dropout, drawn in the order of the tutorial's program.
+
+    The default Settings give that program's numbers bit for bit, in eval mode and (``training=True``) in train mode. Raises Wrong
+    where the result would not fit into memory.
+    """
+    import torch
+
+    settings = settings or Settings()
+    s = settings
+    check_layer_memory(s.embed_dim, s.kdim, s.vdim)
+    extra = s.add_bias_kv + s.add_zero_attn
+    check_memory(s.N, s.num_heads, s.L, s.S + extra, s.embed_dim, dropout=s.training and s.dropout > 0)
+    generator = torch.Generator().manual_seed(s.seed)
+    layer = Layer.random(s.embed_dim, s.num_heads, seed=s.seed, dropout=s.dropout, generator=generator)
+    batch = make_batch(s, generator)
+    if (
+        not s.bias or s.add_bias_kv or s.add_zero_attn or s.kdim or s.vdim
+    ):  # the default layer came first: options do not change the tokens
+        layer = Layer.random(
+            s.embed_dim, s.num_heads, seed=s.seed, dropout=s.dropout, bias=s.bias, add_bias_kv=s.add_bias_kv,
+            add_zero_attn=s.add_zero_attn, kdim=s.kdim, vdim=s.vdim,
+        )  # fmt: skip
+    return attend(layer, batch, engine=engine, dtype=dtype, training=s.training, generator=generator)
+
+
+def make_batch(s, generator):
+    """The Batch of these Settings; random tokens are drawn from ``generator``, queries first, then keys, then values."""
+    widths = (s.embed_dim, s.kdim or s.embed_dim, s.vdim or s.embed_dim)
+    query, query_tokens, query_padding = tokens(s.texts, s.padding, s.L, widths[0], s, generator)
+    given = {"query_tokens": query_tokens, "query_padding_mask": query_padding, "causal": s.causal, "window": s.window}
+    if not s.cross:
+        return Batch(query, key_padding_mask=query_padding, **given)
+    key, key_tokens, key_padding = tokens(s.source_texts, s.source_padding, s.S, widths[1], s, generator)
+    value = None if widths[1] == widths[2] else tokens(s.source_texts, s.source_padding, s.S, widths[2], s, generator)[0]
+    return Batch(query, key, value, key_padding_mask=key_padding, key_tokens=key_tokens, **given)
+
+
+def tokens(texts, padding, length, width, s, generator):
+    """(vectors [N, length, width], labels, padded [N, length] bool or None) of one sequence per batch item."""
+    import torch
+
+    counts = padding + (0,) * (s.N - len(padding))
+    if texts is None:
+        vectors = torch.randn(s.N, length, width, generator=generator).numpy()  # [N, L, E]
+        labels = (tuple(map(str, range(length))),) * s.N
+    else:
+        counts = tuple(length - len(text) for text in texts)
+        padded = [
+            (PAD,) * n + text if s.padding_side == "left" else text + (PAD,) * n for text, n in zip(texts, counts, strict=True)
+        ]
+        vectors = np.array([[word_vector(word, width) for word in text] for text in padded])  # [N, L, E]
+        labels = tuple(padded)
+    if s.positions:
+        vectors = vectors + positional_encoding(length, width)  # [N, L, E] + [L, E]
+    place = np.arange(length)
+    count = np.array(counts)[:, None]  # [N, 1]
+    hidden = place < count if s.padding_side == "left" else place >= length - count  # [N, L]
+    return vectors, labels, hidden if hidden.any() else None
+
+
+def word_vector(word, width):
+    """``width`` numbers from N(0, 1) that depend on the word alone: equal words get equal embeddings, in every run and process."""
+    seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:8], "big")
+    return np.random.default_rng(seed).standard_normal(width, dtype=np.float32)
+
+
+def positional_encoding(length, width):
+    """[length, width] sin(p / 10000^(2i / width)) at 2i and the cosine at 2i + 1 (Vaswani et al. 2017, section 3.5)."""
+    angle = np.arange(length)[:, None] / 10000 ** (np.arange(0, width, 2) / width)  # [length, ⌈width / 2⌉]
+    encoding = np.empty((length, width), np.float32)
+    encoding[:, 0::2], encoding[:, 1::2] = np.sin(angle), np.cos(angle[:, : width // 2])
+    return encoding
