@@ -232,7 +232,8 @@ def _rule(kind, name, value):
     known = [f.name for f in fields(kind)]
     if name not in known:
         close = difflib.get_close_matches(name, known, 1)
-        raise Wrong(name, value, f"is no setting{f'; is {close[0]} meant?' if close else f'. These are: {", ".join(known)}.'}")
+        advice = f"is {close[0]} meant?" if close else f"these are: {', '.join(known)}."
+        raise Wrong(name, value, f"is no setting; {advice}")
     return RULES[name]
 
 
