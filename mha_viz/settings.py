@@ -53,7 +53,14 @@ class Settings:
     positions: bool = False
 
     def __post_init__(self):
-        for name, value in checked(type(self), {f.name: getattr(self, f.name) for f in fields(self)}).items():
+        try:
+            values = checked(type(self), {f.name: getattr(self, f.name) for f in fields(self)})
+        except Wrong as wrong:
+            if wrong.argument == "embed_dim" and isinstance(self.num_heads, int) and 0 < self.num_heads <= LONGEST:
+                near = wrong.nearest[0]["embed_dim"]  # a dim that is in range helps only if the heads divide it
+                wrong = Wrong("embed_dim", wrong.value, wrong.rule, [{"embed_dim": max(near // self.num_heads, 1) * self.num_heads}])
+            raise wrong from None
+        for name, value in values.items():
             object.__setattr__(self, name, value)
         head_dim(self.embed_dim, self.num_heads)
         self._check_padding("padding", self.texts, "seq_len", self.seq_len)
@@ -212,7 +219,7 @@ RULES = {
     "dropout": fraction,
     "kdim": _optional(_number(1, LONGEST)),
     "vdim": _optional(_number(1, LONGEST)),
-    "seed": _number(0, 2**63 - 1),
+    "seed": _number(0, 2**53 - 1),  # the largest whole number that a browser holds exactly
     "words": _optional(_text),
     "source_words": _optional(_text),
     "item": _number(0),

@@ -1,0 +1,92 @@
+"""What a person has set so far, right or wrong: the one place between widgets, the address and Settings.
+
+A widget's key is the name of its field. Streamlit forgets a widget that is not drawn; the draft does not, so that nothing that a
+person set is lost, whatever is folded away or wrong meanwhile.
+"""
+
+from dataclasses import asdict, fields
+
+import streamlit as st
+
+from mha_viz.core.rules import Wrong
+from mha_viz.settings import Settings, View, from_address, read, to_address
+
+WORDS = "the cat sat on the mat because the cat was tired\nthe dog slept"
+SOURCE_WORDS = "le chat dormait\nle chien"
+TYPED = ("padding", "source_padding")  # fields that are typed as text and read by settings.read
+SWITCHES = {"words": "own_words", "source_words": "own_source", "source_len": "cross", "window": "windowed"}
+STAND_INS = {"words": WORDS, "source_words": SOURCE_WORDS, "source_len": 12, "window": 4}
+
+
+def arrive():
+    """Take the address over where it is not the one that this session wrote: a first visit, a shared link, Back."""
+    query = st.query_params.to_dict()
+    if "draft" in st.session_state and query == st.session_state.address:
+        return
+    settings, view, notes = from_address(query)
+    st.session_state.draft = {}
+    for name, value in raw(settings).items():
+        put(name, value)
+    st.session_state.view = View(**view)
+    st.session_state.notes, st.session_state.address = notes, query
+
+
+def raw(values):
+    """What the widgets hold where Settings hold ``values``, the rest at their defaults.
+
+    Padding is typed as text; what may be None has a switch beside it.
+    """
+    held = {f.name: f.default for f in fields(Settings)} | values
+    for name in TYPED:
+        held[name] = ", ".join(map(str, held[name]))
+    for name, switch in SWITCHES.items():
+        held[switch] = held[name] is not None
+        held[name] = STAND_INS[name] if held[name] is None else held[name]
+    return held
+
+
+def put(name, value):
+    """Set one widget, before it is drawn."""
+    st.session_state.draft[name] = st.session_state[name] = value
+
+
+def change(**values):
+    """Set fields of Settings as their widgets would: what a button with a nearest right value does."""
+    shown = raw(values)
+    for name in values:
+        put(name, shown[name])
+        if name in SWITCHES:
+            put(SWITCHES[name], shown[SWITCHES[name]])
+
+
+def control(name, widget, label, **options):
+    """Draw the ``widget`` of the field ``name``, holding what it held when it was last drawn, and keep what it holds now."""
+    if name not in st.session_state:
+        st.session_state[name] = st.session_state.draft[name]
+    st.session_state.draft[name] = widget(label, key=name, **options)
+    return st.session_state.draft[name]
+
+
+def settings():
+    """The Settings that the widgets spell; raises Wrong, the first of them, where they spell none."""
+    return Settings(**{name: read(Settings, name, value) if name in TYPED else value for name, value in values().items()})
+
+
+def values():
+    """The fields as the widgets hold them, with None where a switch is off."""
+    draft = st.session_state.draft
+    held = {f.name: draft[f.name] for f in fields(Settings)}
+    return held | {name: None for name, switch in SWITCHES.items() if not draft[switch]}
+
+
+def write_address():
+    """Let the address say what is set and how it is shown: a wrong pair too, so that a class can be sent to it."""
+    spelled = {}
+    for name, value in (values() | asdict(st.session_state.view)).items():
+        try:
+            spelled |= to_address(**{name: read(Settings, name, value) if name in TYPED else value})
+        except Wrong:
+            continue  # what spells nothing cannot be in an address
+    if spelled != st.session_state.address:
+        st.session_state.address = spelled
+        st.query_params.from_dict(spelled)

@@ -1,0 +1,49 @@
+"""Shapes, modes and single numbers in words, as HTML: what stands around the picture."""
+
+from html import escape
+
+
+def shape_strip(trace, settings):
+    """Every tensor's shape, in the present layout."""
+    s = settings
+    N, H, L, S = trace.weights.shape
+    query = tokens(s, N, s.embed_dim, L=L)
+    steps = [f"tokens {query}"]
+    if s.cross:
+        steps = [f"query {query}", f"key {tokens(s, N, s.kdim or s.embed_dim, S=s.S)}"]
+    if L == S:
+        steps.append(f"q, k, v {axes(N=N, H=H, L=L, D=s.head_dim)}")
+    else:
+        steps.append(f"q {axes(N=N, H=H, L=L, D=s.head_dim)} k, v {axes(N=N, H=H, S=S, D=s.head_dim)}")
+    steps += [f"weights {axes(N=N, H=H, L=L, S=S)}", f"output {tokens(s, N, s.embed_dim, L=L)}"]
+    return f"<p class='shapes'>{' <span class=arrow>→</span> '.join(steps)}</p>"
+
+
+def tokens(settings, N, width, **length):
+    """One tensor of tokens, its axes in the order that ``batch_first`` gives them."""
+    return axes(N=N, **length, E=width) if settings.batch_first else axes(**length, N=N, E=width)
+
+
+def axes(**sizes):
+    named = ", ".join(f"<span class='axis-{name}'><i>{name}</i> {size}</span>" for name, size in sizes.items())
+    return f"<b class='shape'>[{named}]</b>"
+
+
+def mode(settings):
+    """Which weights are shown, and of what kind of layer."""
+    if not settings.training:
+        shown = "eval mode: no dropout"
+    elif settings.dropout:
+        shown = f"train mode: weights after dropout {settings.dropout:g}, rows need not sum to 1"
+    else:
+        shown = "train mode, dropout 0"
+    return f"<p class='mode'>{shown} · untrained layer (seed {settings.seed}): its heads differ by chance</p>"
+
+
+def chosen_number(trace, choice):
+    """The chosen cell's exact weight in its head and in the average."""
+    item, head, query, key = choice.item, choice.head, choice.query, choice.key
+    asks, is_read = escape(trace.query_tokens[item][query]), escape(trace.key_tokens[item][key])
+    weight, average = trace.weights[item, head, query, key], trace.mean_weights[item, query, key]
+    where = f"head {head} · query {query} “{asks}” → key {key} “{is_read}”"
+    return f"<p class='chosen' role='status'>{where} <b>{weight:.6f}</b> · average <b>{average:.6f}</b></p>"

@@ -1,0 +1,30 @@
+"""What is kept while the server runs: the heavy imports, out of the garbage collector's way, and the last Traces."""
+
+import gc
+
+import streamlit as st
+
+
+@st.cache_resource(show_spinner="Loading PyTorch and Plotly…")
+def warm_up():
+    """Import what takes seconds, once per process, after the page's frame is on screen.
+
+    Streamlit collects garbage after every rerun, and walks over every object of torch and plotly in doing so: a quarter of a
+    second. Frozen, they are left alone.
+    """
+    import plotly.graph_objects  # noqa: F401
+    import torch  # noqa: F401
+
+    import mha_viz.core.engine
+    import mha_viz.figures.heads  # noqa: F401
+
+    gc.collect()
+    gc.freeze()
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def synthetic_trace(settings):
+    """The Trace of these Settings, shared by every session that asks for the same."""
+    from mha_viz.sources.synthetic import synthetic
+
+    return synthetic(settings)

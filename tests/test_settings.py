@@ -1,0 +1,137 @@
+"""Settings and View: checked on the way in, and spelled in an address and in JSON without loss."""
+
+from dataclasses import asdict, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from mha_viz.core.rules import Wrong
+from mha_viz.settings import Settings, View, from_address, from_json, to_address, to_json
+
+WORDS = "the cat sat\nhello"
+
+
+@pytest.mark.parametrize(
+    ("values", "argument", "fragment", "nearest"),
+    [
+        ({"embed_dim": 130}, "num_heads", "130 = 8 × 16 + 2", {"num_heads": 10}),
+        ({"num_heads": 7}, "num_heads", "128 = 7 × 18 + 2", {"embed_dim": 126}),
+        ({"num_heads": 200}, "num_heads", "128 = 200 × 0 + 128", {"num_heads": 128}),
+        ({"embed_dim": 0}, "embed_dim", "whole number from 1", {"embed_dim": 8}),
+        ({"embed_dim": 128.0}, "embed_dim", "whole number", {"embed_dim": 128}),
+        ({"embed_dim": None}, "embed_dim", "whole number", {"embed_dim": 8}),
+        ({"num_heads": True}, "num_heads", "whole number", {"num_heads": 1}),
+        ({"num_heads": -2}, "num_heads", "whole number from 1", {"num_heads": 1}),
+        ({"batch_size": 0}, "batch_size", "whole number from 1", {"batch_size": 1}),
+        ({"seq_len": 0, "padding": ()}, "seq_len", "whole number from 1", {"seq_len": 1}),
+        ({"seq_len": 10**9}, "seq_len", "from 1 to 100000", {"seq_len": 100000}),
+        ({"seq_len": 2}, "padding", "3 tokens of item 0, which has 2", {"padding": (2,)}),
+        ({"padding": (0, 21)}, "padding", "21 tokens of item 1, which has 20", {"seq_len": 21}),
+        ({"padding": (0, -1)}, "padding", "0 or more", {"padding": (0, 0)}),
+        ({"padding": (1, "x")}, "padding", "'x' is not", {"padding": (1, 0)}),
+        ({"padding": 3}, "padding", "one per batch item", {"padding": (3,)}),
+        ({"padding": (1, 1, 1, 1)}, "padding", "names 4 batch items, and there are 3", {"batch_size": 4}),
+        ({"padding_side": "top"}, "padding_side", "right, left", {"padding_side": "left"}),
+        ({"causal": "yes"}, "causal", "True, False", {"causal": True}),
+        ({"window": 0}, "window", "whole number from 1", {"window": 1}),
+        ({"dropout": 1.5}, "dropout", "from 0 to 1", {"dropout": 1.0}),
+        ({"dropout": float("nan")}, "dropout", "from 0 to 1", {"dropout": 0.0}),
+        ({"seed": -1}, "seed", "whole number from 0", {"seed": 0}),
+        ({"kdim": 0}, "kdim", "whole number from 1", {"kdim": 1}),
+        ({"words": " \n "}, "words", "at least one word", None),
+        ({"source_padding": (1,)}, "source_padding", "there is none", {"source_padding": ()}),
+        ({"words": WORDS, "padding": (), "source_words": "a"}, "source_words", "one line per batch item: 2", None),
+        ({"source_len": 5, "source_padding": (6,)}, "source_padding", "6 tokens of item 0, which has 5", {"source_len": 6}),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_rule_and_the_nearest_right_one(values, argument, fragment, nearest):
+    with pytest.raises(Wrong) as caught:
+        Settings(**values)
+    assert caught.value.argument == argument
+    assert fragment in str(caught.value)
+    if nearest is None:
+        assert caught.value.nearest == ()
+    else:
+        assert nearest in caught.value.nearest
+        Settings(**values | nearest)  # what is offered is right
+
+
+@pytest.mark.parametrize(
+    ("values", "argument"),
+    [
+        ({"item": -1}, "item"),
+        ({"order": "size"}, "order"),
+        ({"head": 1.5}, "head"),
+        ({"cell": (1,)}, "cell"),
+        ({"heads": ()}, "heads"),
+    ],
+)
+def test_a_wrong_view_is_named(values, argument):
+    with pytest.raises(Wrong) as caught:
+        View(**values)
+    assert caught.value.argument == argument
+
+
+def test_trailing_zeros_of_padding_say_nothing():
+    assert Settings(padding=(3, 0, 0)) == Settings() == Settings(padding=[3])
+
+
+def test_words_set_the_sizes():
+    settings = Settings(words=WORDS, padding=(2, 1))
+    assert (settings.N, settings.L, settings.S) == (2, 5, 5)  # three words and two pads
+
+
+def test_a_source_of_its_own_sets_the_keys():
+    assert Settings(source_len=6).S == 6
+    assert not Settings().cross
+    assert Settings(kdim=5).cross, "a key of another width cannot be the query"
+    assert not Settings(kdim=128, vdim=128).cross
+    assert Settings(words=WORDS, padding=(), source_words="a b c d\ne", source_padding=(0, 1)).S == 4
+
+
+plausible = st.builds(
+    Settings,
+    embed_dim=st.sampled_from([8, 24, 120]), num_heads=st.sampled_from([1, 2, 4, 8]), batch_size=st.integers(2, 4),
+    seq_len=st.integers(4, 30), padding=st.lists(st.integers(0, 4), max_size=2).map(tuple), causal=st.booleans(),
+    padding_side=st.sampled_from(["left", "right"]), window=st.none() | st.integers(1, 9), batch_first=st.booleans(),
+    training=st.booleans(), dropout=st.floats(0, 1), seed=st.integers(0, 2**53 - 1), kdim=st.none() | st.integers(1, 9),
+    source_len=st.none() | st.integers(1, 9), words=st.none() | st.just("a b\nc d € <s>"), positions=st.booleans(),
+)  # fmt: skip
+views = st.builds(
+    View, item=st.integers(0, 9), heads=st.none() | st.just((2, 0)), order=st.sampled_from(["difference", "index"]),
+    head=st.none() | st.integers(0, 9), cell=st.none() | st.tuples(st.integers(0, 9), st.integers(0, 9)),
+)  # fmt: skip
+
+
+@given(plausible, views)
+@hypothesis_settings(derandomize=True, max_examples=60, deadline=None)
+def test_an_address_says_settings_and_view_without_loss(settings, view):
+    found, seen, notes = from_address(to_address(**asdict(settings), **asdict(view)))
+    assert (Settings(**found), View(**seen), notes) == (settings, view, [])
+
+
+@given(plausible)
+@hypothesis_settings(derandomize=True, max_examples=60, deadline=None)
+def test_json_says_settings_without_loss(settings):
+    assert from_json(to_json(settings)) == settings
+
+
+def test_the_address_is_empty_at_the_defaults_and_names_only_what_differs():
+    assert to_address(**asdict(Settings()), **asdict(View())) == {}
+    assert to_address(**asdict(replace(Settings(), padding=(3, 1), causal=True))) == {"padding": "3,1", "causal": "1"}
+
+
+def test_a_bad_value_in_the_address_falls_back_alone():
+    query = {"embed_dim": "64", "seed": "x", "causal": "maybe", "item": "-2", "head": "3", "hedas": "1"}
+    settings, view, notes = from_address(query)
+    assert (settings, view) == ({"embed_dim": 64}, {"head": 3})
+    assert [note.argument for note in notes] == ["seed", "causal", "item", "hedas"]
+    assert "heads" in str(notes[-1]), "the name that was likely meant is said"
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '{"embed_dims": 3}', '{"seed": "x"}'])
+def test_json_that_is_no_settings_is_refused(text):
+    with pytest.raises(Wrong):
+        from_json(text)
