@@ -1,0 +1,50 @@
+"""What a View leaves open, decided in one place for every picture and every number beside it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mha_viz.analysis.difference import difference_from_average, real_queries
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What is looked at: one batch ``item``, the shown heads in their ``order``, all heads' ``differences`` [H] from the average
+    (0 to 1, NaN where there is no real query), one ``head``, and one cell, at row ``query`` and column ``key``."""
+
+    item: int
+    order: tuple[int, ...]
+    differences: np.ndarray
+    head: int
+    query: int
+    key: int
+
+
+def choose(trace, view):
+    """The Choice that ``view`` makes of ``trace``.
+
+    What the Trace does not have gives way, since settings change under a view and it stays usable: a batch item to the first,
+    a head to the first of those shown, a cell to the real one where the chosen head and the average differ most.
+    """
+    N, H, L, S = trace.probabilities.shape
+    item = view.item if view.item < N else 0
+    differences = difference_from_average(trace, item)
+    shown = [head for head in (range(H) if view.heads is None else view.heads) if head < H] or list(range(H))
+    if view.order == "difference":
+        shown.sort(key=lambda head: (-np.nan_to_num(differences[head]), head))
+    head = view.head if view.head in shown else shown[0]
+    query, key = view.cell or (L, S)
+    if query >= L or key >= S:
+        query, key = _most_different_cell(trace, item, head)
+    return Choice(item, tuple(shown), differences, head, query, key)
+
+
+def _most_different_cell(trace, item, head):
+    """(query, key) of the largest |head − average| in real rows; of the largest weight where they are equal; (0, 0) without rows."""
+    queries = np.flatnonzero(real_queries(trace, item))  # [R]
+    if len(queries) == 0:
+        return 0, 0
+    rows = trace.probabilities[item, head, queries]  # [R, S]
+    gap = np.abs(rows - trace.probabilities[item][:, queries].mean(axis=0))  # [R, S]
+    row, key = np.unravel_index((gap if gap.any() else rows).argmax(), rows.shape)
+    return int(queries[row]), int(key)

@@ -1,0 +1,289 @@
+// The browser's half of live.py: draws the figure in place, and answers pointer and keys without asking the server.
+
+const CONFIG = { displayModeBar: false, doubleClick: "reset", showTips: false };
+const PATIENCE = 1500; // ms that a first picture of the wrong width waits for the right one
+let count = 0; // of pictures, for ids
+const pictures = new WeakMap(); // a component's element → its Picture, which outlives every update
+
+export default function ({ data, parentElement, setStateValue, setTriggerValue }) {
+  let picture = pictures.get(parentElement);
+  if (!picture) pictures.set(parentElement, (picture = new Picture(parentElement)));
+  picture.send = { setStateValue, setTriggerValue };
+  picture.show(JSON.parse(new TextDecoder().decode(data)));
+  // Streamlit also cleans up after calls that newer ones overtook: only an element that has left the page is done with.
+  return () => setTimeout(() => parentElement.isConnected || picture.close());
+}
+
+class Picture {
+  constructor(root) {
+    const find = (selector) => root.querySelector(selector);
+    this.frame = find(".mha-live");
+    this.plot = find(".mha-maps");
+    this.canvas = find(".mha-marks");
+    this.tip = find(".mha-tip");
+    this.button = find(".mha-reset");
+    this.status = find("[role=status]");
+    find(".mha-keys").id = `mha-keys-${++count}`;
+    this.plot.setAttribute("aria-describedby", `mha-keys-${count}`);
+    this.chosen = this.pointed = null; // cells: { tile, query, key }, tile an index into meta.tiles
+    this.listen();
+    this.observer = new ResizeObserver(() => this.resized());
+    this.observer.observe(this.frame);
+  }
+
+  close() {
+    this.observer.disconnect();
+    clearTimeout(this.resizing);
+    if (this.drawn) window.Plotly.purge(this.plot);
+  }
+
+  // Drawing ---------------------------------------------------------------------------------------------------------
+
+  show({ figure, alt }) {
+    this.next = figure;
+    this.plot.setAttribute("aria-label", alt);
+    this.drawing ??= this.draw().finally(() => (this.drawing = null));
+  }
+
+  async draw() {
+    const Plotly = await plotly();
+    if (!this.drawn) await this.rightWidth();
+    while (this.next) {
+      const { data, layout } = this.next;
+      this.next = null;
+      this.figure = { data, layout };
+      this.meta = layout.meta;
+      this.ranges = RANGES.map((axis) => [...layout[axis].range]);
+      // The marks of a saved figure are drawn here on the canvas instead, where they follow at once.
+      for (const trace of data) if (trace.meta === "mark") trace.opacity = 0;
+      await Plotly.react(this.plot, data, { ...layout, hovermode: false }, CONFIG);
+      if (!this.drawn) this.plot.on("plotly_relayouting", () => this.marks()).on("plotly_relayout", () => this.zoomed());
+      this.drawn = true;
+      this.chosen = this.settled(layout.meta.chosen);
+      this.pointed = null;
+      this.tip.hidden = true;
+      this.zoomed();
+    }
+  }
+
+  // A first picture made for another width would be replaced at once: rather wait for its successor.
+  async rightWidth() {
+    const started = performance.now();
+    while (this.next.layout.width !== this.width() && performance.now() - started < PATIENCE) {
+      this.reportWidth();
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+
+  width() {
+    return Math.max(320, Math.floor(this.frame.clientWidth / 8) * 8);
+  }
+
+  reportWidth() {
+    const width = this.width();
+    if (this.frame.clientWidth && width !== this.reported) this.send.setStateValue("width", (this.reported = width));
+  }
+
+  resized() {
+    clearTimeout(this.resizing);
+    this.resizing = setTimeout(() => this.drawn && this.figure.layout.width !== this.width() && this.reportWidth(), 150);
+  }
+
+  // Zoom ------------------------------------------------------------------------------------------------------------
+
+  zoomed() {
+    const now = RANGES.map((axis) => this.plot._fullLayout[axis].range);
+    const zoomed = now.some((range, i) => range.some((end, j) => Math.abs(end - this.ranges[i][j]) > 1e-6));
+    if (!zoomed && document.activeElement === this.button) this.plot.focus();
+    this.button.hidden = !zoomed;
+    const { paper_bgcolor, font } = this.figure.layout;
+    const pair = this.plot._fullLayout.xaxis2;
+    Object.assign(this.button.style, {
+      background: paper_bgcolor, color: font.color, left: `${pair._offset + 6}px`, top: `${this.plot._fullLayout.yaxis2._offset + 6}px`,
+    });
+    this.marks();
+  }
+
+  resetZoom() {
+    window.Plotly.relayout(this.plot, Object.fromEntries(RANGES.map((axis, i) => [`${axis}.range`, [...this.ranges[i]]])));
+  }
+
+  // Cells -----------------------------------------------------------------------------------------------------------
+
+  // The cell under a point of the window, or null.
+  cellAt(clientX, clientY) {
+    const box = this.plot.getBoundingClientRect();
+    for (let tile = 0; tile < this.meta.tiles.length; tile++) {
+      const { axes: [x, y], x0, y0 } = this.meta.tiles[tile];
+      const key = index(this.axis(x), clientX - box.left, x0, this.meta.keys.length);
+      const query = key === null ? null : index(this.axis(y), clientY - box.top, y0, this.meta.queries.length);
+      if (query !== null) return { tile, query, key };
+    }
+    return null;
+  }
+
+  axis(id) {
+    return this.plot._fullLayout[`${id[0]}axis${id.slice(1)}`];
+  }
+
+  value({ tile, query, key }) {
+    return this.plot._fullData[tile].z[query][key];
+  }
+
+  // The look of a cell that holds no weight, as the legend calls it; null for any other.
+  look({ tile, query, key }) {
+    const { axes, x0, y0 } = this.meta.tiles[tile];
+    const x = x0 + key, y = y0 + query;
+    const covers = (trace) => {
+      for (let i = 0; i < trace.x.length; i += 6) // left, right and top, bottom of a rectangle: see outlines in tiles.py
+        if (trace.x[i] < x && x < trace.x[i + 1] && trace.y[i] < y && y < trace.y[i + 2]) return true;
+      return false;
+    };
+    const hatch = this.plot._fullData.find((t) => t.legendgroup && t.xaxis === axes[0] && covers(t));
+    return hatch ? hatch.name : null;
+  }
+
+  // The large map of the chosen head, where it is drawn as `settled` and reached by keys.
+  settled({ head, query, key }) {
+    return { tile: this.meta.tiles.findLastIndex((tile) => tile.head === head), query, key };
+  }
+
+  choose(cell) {
+    this.chosen = cell;
+    this.marks();
+    this.status.textContent = this.words(cell).join(", ");
+    const { query, key } = cell;
+    clearTimeout(this.sending); // a held arrow key sends its last cell only
+    this.sending = setTimeout(() => this.send.setTriggerValue("cell", { head: this.meta.tiles[cell.tile].head, query, key }), 80);
+  }
+
+  words(cell) {
+    const name = (kind, i, text) => `${kind} ${i}` + (text === String(i) ? "" : ` “${text}”`);
+    const value = this.value(cell), look = this.look(cell);
+    const weight = Number.isFinite(value) ? `weight ${written(value)}` : null;
+    return [
+      this.plot._fullData[cell.tile].name,
+      name("query", cell.query, this.meta.queries[cell.query]),
+      name("key", cell.key, this.meta.keys[cell.key]),
+      weight, look,
+    ].filter(Boolean);
+  }
+
+  // Pointer and keys ------------------------------------------------------------------------------------------------
+
+  listen() {
+    let pressed = null;
+    const at = (event) => (this.drawn ? this.cellAt(event.clientX, event.clientY) : null);
+    this.plot.addEventListener("pointerdown", (event) => (pressed = event), true);
+    // Plotly lays a sheet over the window while a button is down, so the release is heard there.
+    window.addEventListener("pointerup", (event) => {
+      if (!pressed) return;
+      const still = Math.hypot(event.clientX - pressed.clientX, event.clientY - pressed.clientY) < 5;
+      const cell = still && event.button === 0 ? at(event) : null;
+      pressed = null;
+      if (cell) this.choose(cell);
+    }, true);
+    this.plot.addEventListener("pointermove", (event) => {
+      this.latest = event;
+      this.frameAsked ??= requestAnimationFrame(() => {
+        this.frameAsked = null;
+        this.point(pressed ? null : at(this.latest), this.latest);
+      });
+    }, true);
+    this.plot.addEventListener("pointerleave", () => {
+      cancelAnimationFrame(this.frameAsked);
+      this.frameAsked = null;
+      if (this.drawn) this.point(null);
+    });
+    this.plot.addEventListener("keydown", (event) => this.drawn && this.pressed(event));
+    this.button.addEventListener("click", () => this.resetZoom());
+  }
+
+  pressed(event) {
+    const { tile, query, key } = this.chosen;
+    const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+    const turn = { PageUp: -1, PageDown: 1 }[event.key];
+    if (event.key === "Escape") this.resetZoom();
+    else if (step) {
+      const within = (i, count) => Math.min(Math.max(i, 0), count - 1);
+      this.choose({ tile, query: within(query + step[0], this.meta.queries.length), key: within(key + step[1], this.meta.keys.length) });
+    } else if (turn) {
+      const strip = this.meta.tiles.length - 2;
+      const now = this.meta.tiles.findIndex(({ head }) => head === this.meta.tiles[tile].head);
+      this.choose({ tile: (Math.min(now, strip - 1) + turn + strip) % strip, query, key });
+    } else return;
+    event.preventDefault();
+  }
+
+  point(cell, event) {
+    this.pointed = cell;
+    this.tip.hidden = !cell;
+    if (cell) {
+      const [head, query, key, ...rest] = this.words(cell);
+      this.tip.textContent = [head, `${query} → ${key}`, ...rest].join("\n");
+      const { font, paper_bgcolor, width, height } = this.figure.layout;
+      const box = this.plot.getBoundingClientRect(), tip = this.tip.getBoundingClientRect();
+      const beside = (at, size, all) => (at + 16 + size <= all ? at + 16 : Math.max(0, at - 16 - size));
+      const x = beside(event.clientX - box.left, tip.width, width), y = beside(event.clientY - box.top, tip.height, height);
+      Object.assign(this.tip.style, { background: paper_bgcolor, color: font.color, transform: `translate(${x}px, ${y}px)` });
+    }
+    this.marks();
+  }
+
+  // Marks -----------------------------------------------------------------------------------------------------------
+
+  // The chosen and the pointed cell, in every tile at once.
+  marks() {
+    const { width, height, font, paper_bgcolor } = this.figure.layout;
+    const ratio = window.devicePixelRatio || 1;
+    if (this.canvas.width !== width * ratio || this.canvas.height !== height * ratio) {
+      Object.assign(this.canvas, { width: width * ratio, height: height * ratio });
+      Object.assign(this.canvas.style, { width: `${width}px`, height: `${height}px` });
+    }
+    const pen = this.canvas.getContext("2d");
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    pen.clearRect(0, 0, width, height);
+    for (const { axes: [x, y], x0, y0 } of this.meta.tiles) {
+      const across = this.axis(x), down = this.axis(y);
+      pen.save();
+      pen.beginPath();
+      pen.rect(across._offset - 4, down._offset - 4, across._length + 8, down._length + 8);
+      pen.clip();
+      for (const [cell, halo, line] of [[this.pointed, 3, 1], [this.chosen, 5, 2]]) {
+        if (!cell) continue;
+        const [left, right] = edges(across, x0 + cell.key), [top, bottom] = edges(down, y0 + cell.query);
+        for (const [style, thick] of [[paper_bgcolor, halo], [font.color, line]]) {
+          Object.assign(pen, { strokeStyle: style, lineWidth: thick });
+          pen.strokeRect(left, top, right - left, bottom - top);
+        }
+      }
+      pen.restore();
+    }
+  }
+}
+
+const RANGES = ["xaxis2", "yaxis2"]; // the pair's zoom; its other axes match these
+
+// Which of `count` cells on an axis, the first one's centre at `first`, is at this px; null beside them.
+function index(axis, px, first, count) {
+  if (px < axis._offset || px > axis._offset + axis._length) return null;
+  const i = Math.round(axis.p2l(px - axis._offset) - first);
+  return 0 <= i && i < count ? i : null;
+}
+
+// The px between which a cell lies; a tiny one's mark is wider than itself.
+function edges(axis, centre) {
+  const [a, b] = [axis._offset + axis.l2p(centre - 0.5), axis._offset + axis.l2p(centre + 0.5)].sort((p, q) => p - q);
+  const more = Math.max(0, 8 - (b - a)) / 2;
+  return [a - more, b + more];
+}
+
+function written(value) {
+  return value !== 0 && Math.abs(value) < 1e-6 ? value.toExponential(2) : value.toFixed(6);
+}
+
+// Streamlit loads Plotly with the first chart of its own on a page: live.py puts a hidden one there.
+async function plotly() {
+  while (!window.Plotly) await new Promise((resolve) => setTimeout(resolve, 20));
+  return window.Plotly;
+}

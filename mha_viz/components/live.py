@@ -1,0 +1,62 @@
+"""The live picture: a figure of maps that is updated in place, and whose cells can be pointed at, clicked and walked by keys.
+
+``st.plotly_chart`` builds its chart anew whenever the data change: the zoom is lost, and clicks on cells are never reported.
+Here Plotly's own ``react`` changes the chart that is there. Everything that follows the pointer happens in the browser.
+"""
+
+import json
+from pathlib import Path
+
+import plotly.graph_objects as go
+import streamlit as st
+
+DEFAULT_WIDTH = 1104  # px, until the browser has told: a window of 1440 with an open sidebar
+
+_HERE = Path(__file__).parent
+_mount = st.components.v2.component(
+    "mha_live",
+    html=(_HERE / "live.html").read_text("utf-8"),
+    css=(_HERE / "live.css").read_text("utf-8"),
+    js=(_HERE / "live.js").read_text("utf-8"),
+    isolate_styles=False,  # Plotly's own styles are the page's
+)
+
+
+def live(figure, *, key, alt, on_choose=None):
+    """Shows ``figure``, made by ``mha_viz.figures.heads``, in place of the one that was there under this ``key``.
+
+    ``alt`` is its accessible name. When a person chooses a cell, ``on_choose(head=…, query=…, key=…)`` is called before the
+    script (or the fragment around this call) runs again; ``head`` is None in the average's map.
+    Build the figure ``measured_width(key)`` px wide: when the place for it changes, the script runs again.
+    """
+
+    def chosen():
+        cell = _checked(st.session_state[key]["cell"], figure.layout.meta)
+        if on_choose is not None and cell is not None:
+            on_choose(**cell)
+
+    data = f'{{"alt": {json.dumps(alt)}, "figure": {figure.to_json()}}}'
+    _mount(key=key, data=data.encode(), on_cell_change=chosen, on_width_change=lambda: None)
+    with st.container(key=f"plotly-for-{key}"):  # unseen: the page has Plotly once a chart of Streamlit's own has been on it
+        st.plotly_chart(_NOTHING, key=f"{key}-plotly", theme=None, config={"staticPlot": True})
+
+
+def measured_width(key):
+    """px that the browser has for the picture ``key``, a multiple of 8; DEFAULT_WIDTH before it was first drawn."""
+    width = st.session_state.get(key, {}).get("width")
+    return min(max(width, 320), 3840) // 8 * 8 if isinstance(width, int) else DEFAULT_WIDTH
+
+
+def _checked(cell, meta):
+    """The cell that the browser sent as ``on_choose`` takes it, or None where this figure has no such cell."""
+    try:
+        head, query, key = cell["head"], cell["query"], cell["key"]
+    except (TypeError, KeyError):
+        return None
+    known = head in [tile["head"] for tile in meta["tiles"]] and type(query) is int and type(key) is int
+    if known and 0 <= query < len(meta["queries"]) and 0 <= key < len(meta["keys"]):
+        return {"head": head, "query": query, "key": key}
+    return None
+
+
+_NOTHING = go.Figure(layout={"width": 10, "height": 10, "margin": dict.fromkeys("lrtb", 0)})

@@ -1,0 +1,1 @@
+"""A Trace in, a Plotly figure out."""

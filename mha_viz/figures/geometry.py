@@ -1,0 +1,202 @@
+"""Where everything stands in a picture of heads, in px from the figure's top left corner.
+
+Nothing here knows of Plotly: sizes of maps, labels and gaps follow from the width, the number of heads and tokens, and how wide
+the tokens' texts are. So nothing overlaps or is cut at any width, and tests can prove it.
+"""
+
+import math
+from dataclasses import dataclass
+
+NARROW = 640  # px: below, the pair of large maps stands one above the other
+GAP = 12  # px between tiles of the strip
+EDGE = 2  # px on the left for half of the frame around the first tile
+LABELS = {"line": (150, 22), "lines": (88, 40), "percent": (58, 22)}  # of tiles: px across from which on, and px above
+TITLE = 28  # px: a large map's title line
+CORNER = 94  # px: "key → is read" and "query ↓ asks" in the corner above the row labels
+BAR = 78  # px: the colour bar beside the maps, its gap and its numbers included
+BAR_LYING = 62  # px: the same below the maps, with its title
+ROW_PITCH, SLANT = 14, 50  # px between lines of text; degrees
+NICE = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rectangle: left, top, width, height."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    @property
+    def right(self):
+        return self.x + self.width
+
+    @property
+    def bottom(self):
+        return self.y + self.height
+
+
+@dataclass(frozen=True)
+class Strip:
+    """Every head's tile: ``columns`` × ``rows`` of them in ``area``, each ``tile`` (width, height) under its label.
+
+    ``cell`` is the size of one cell, ``step`` the way from tile to tile, ``label_height`` px above a tile are for its
+    label, and ``words`` tells what fits there: "line" (head 1 differs 37 %), the same on two "lines", "percent" (1 37 %).
+    """
+
+    columns: int
+    rows: int
+    area: Box
+    cell: tuple[float, float]
+    tile: tuple[float, float]
+    step: tuple[float, float]
+    label_height: int
+    words: str
+
+    def place(self, index):
+        """The Box of tile ``index``."""
+        row, column = divmod(index, self.columns)
+        top = self.area.y + self.label_height
+        return Box(self.area.x + column * self.step[0], top + row * self.step[1], *self.tile)
+
+    def label(self, index):
+        """The Box above tile ``index`` that its label has for itself."""
+        tile = self.place(index)
+        return Box(tile.x, tile.y - self.label_height, self.step[0] - 4, self.label_height)
+
+
+@dataclass(frozen=True)
+class ColumnLabels:
+    """How keys are named above a map: every ``step``-th, turned by ``angle`` degrees, in a band of ``height`` px; the last ones
+    reach ``overhang`` px beyond the map."""
+
+    angle: int
+    step: int
+    height: float
+    overhang: float
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """The whole picture: a caption, the strip, the two large maps with their titles and labels, the colour bar, the legend."""
+
+    width: int
+    height: int
+    strip: Strip
+    head: Box
+    average: Box
+    cell: tuple[float, float]
+    row_labels: float
+    row_step: int
+    column_labels: ColumnLabels
+    bar: Box
+    stacked: bool
+    legend: Box
+
+    def title(self, map_box):
+        """The Box of a large map's title line."""
+        top = map_box.y - self.column_labels.height - TITLE
+        return Box(map_box.x, top, max(map_box.width, MIN_TITLE), TITLE)
+
+
+MIN_TITLE = 220  # px: "head 10 · differs 100 %" in 17 px, where a map is narrower than its title
+
+
+def arrange(width, heads, queries, keys, row_texts, column_texts):
+    """The Geometry of ``heads`` tiles of ``queries`` × ``keys`` cells and the pair, ``width`` px wide.
+
+    ``row_texts`` and ``column_texts`` are the widths in px of the widest names of rows and columns.
+    """
+    stacked = width < NARROW
+    # A 16:10 window whose page leaves `width` for the picture leaves about this height under its controls.
+    budget = 640 if stacked else min(max(0.58 * width, 480), 820)
+    caption = 22
+    strip = _strip(width, heads, queries, keys, caption, (0.45 if stacked else 0.34) * budget)
+    top = strip.area.bottom + 18 + TITLE
+    row_labels = max(row_texts + 8, CORNER)
+    across = 1 if stacked else 2
+    beside = 12 if stacked else BAR
+    legend = 48 if stacked else 26
+
+    def cell_for(labels):
+        gap = 0 if stacked else max(24, labels.overhang + CORNER + 8 - row_labels)
+        room = (width - across * row_labels - gap - max(beside, labels.overhang + 4)) / across
+        tall = 1.2 * room if stacked else max(budget - top - labels.height - legend - 6, 260)
+        return _cell(queries, keys, room, tall, largest=64, smallest_side=96), gap
+
+    column_labels, cell, gap = _label_columns(cell_for, keys, column_texts)
+    map_width, map_height = keys * cell[0], queries * cell[1]
+    y = top + column_labels.height
+    head = Box(row_labels, y, map_width, map_height)
+    if stacked:
+        average = Box(head.x, head.bottom + 22 + TITLE + column_labels.height, map_width, map_height)
+        bar = Box(row_labels, average.bottom + 10, max(map_width, 160), BAR_LYING)
+        legend_box = Box(0, bar.bottom + 4, width, legend)
+    else:
+        step = row_labels + max(map_width, MIN_TITLE - gap) + gap
+        average = Box(head.x + step, y, map_width, map_height)
+        bar = Box(average.right + 18, y, BAR - 18, max(map_height, 140))
+        legend_box = Box(0, max(head.bottom, bar.bottom) + 4, width, legend)
+    return Geometry(
+        width, math.ceil(legend_box.bottom), strip, head, average, cell, row_labels,
+        _nice_step(ROW_PITCH / cell[1]), column_labels, bar, stacked, legend_box,
+    )  # fmt: skip
+
+
+def _strip(width, heads, queries, keys, top, height):
+    """The arrangement in rows that gives the largest tiles within ``height``; the lowest one if none does."""
+    choices = [_rows_of(columns, width, heads, queries, keys, top) for columns in range(1, heads + 1)]
+    choices = [s for s in choices if s.step[0] >= LABELS["percent"][0]] or choices[:1]
+    fitting = [s for s in choices if s.area.bottom <= top + height]
+    if fitting:
+        return max(fitting, key=lambda s: (s.tile[0] * s.tile[1], s.columns))
+    return min(choices, key=lambda s: (s.rows, s.columns))
+
+
+def _rows_of(columns, width, heads, queries, keys, top):
+    room = (width - 2 * EDGE - (columns - 1) * GAP) / columns
+    cell = _cell(queries, keys, room, 104, largest=28, smallest_side=32)
+    tile = keys * cell[0], queries * cell[1]
+    rows = -(-heads // columns)
+    step_x = min(max(tile[0], 128), room) + GAP  # a label may need more room than a narrow tile
+    words = next(words for words, (least, _) in LABELS.items() if step_x >= least or words == "percent")
+    label = LABELS[words][1]
+    step_y = tile[1] + label + GAP
+    area = Box(EDGE, top, (columns - 1) * step_x + tile[0], rows * step_y - GAP)
+    return Strip(columns, rows, area, cell, tile, (step_x, step_y), label, words)
+
+
+def _cell(queries, keys, width, height, largest, smallest_side):
+    """(width, height) of one cell of a map that fits into width × height: square, unless the map would be too thin to see."""
+    side = min(width / keys, height / queries, largest)
+    side = math.floor(side) if side >= 4 else side  # whole px draw even cells
+    wide = max(side, min(smallest_side / keys, width / keys, largest))
+    high = max(side, min(smallest_side / queries, height / queries, largest))
+    return wide, high
+
+
+def _label_columns(cell_for, keys, text):
+    """The first way of naming columns, from the most readable on, that fits the cells which it leaves."""
+    lying, slanted, standing = (
+        ColumnLabels(0, 1, 20, 0),
+        ColumnLabels(-SLANT, 1, *_turned(text)),
+        ColumnLabels(-90, 1, text + 8, 0),
+    )
+    for labels, least in ((lying, text + 6), (slanted, 18.5), (standing, ROW_PITCH)):
+        cell, gap = cell_for(labels)
+        if cell[0] >= least or keys == 1:
+            return labels, cell, gap
+    labels, pitch = (lying, text + 10) if text <= 32 else (standing, ROW_PITCH)
+    cell, gap = cell_for(labels)
+    return ColumnLabels(labels.angle, _nice_step(pitch / cell[0]), labels.height, labels.overhang), cell, gap
+
+
+def _turned(text):
+    """(height, overhang) of a text of this width, turned by SLANT."""
+    angle = math.radians(SLANT)
+    return text * math.sin(angle) + 16, text * math.cos(angle) + 6
+
+
+def _nice_step(least):
+    return next(step for step in NICE if step >= least - 1e-9)

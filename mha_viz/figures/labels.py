@@ -1,0 +1,91 @@
+"""Tokens as texts in a figure: exactly what was typed, made visible and harmless."""
+
+import unicodedata
+
+SIZE = 13  # px of a token beside a map
+_JOINERS = {"\u200c", "\u200d"}  # these shape letters and emoji, and so must stay as they are
+_PICTURES = {"\n": "⏎", "\t": "⇥", "\x7f": "␡"}
+_NARROW, _WIDE = set("fijlrtI.,:;'|!()[]{}` "), set("mwMW@%—…⏎⇥")
+
+
+def visible(text):
+    """``text`` with everything that would be invisible, or would rearrange its surroundings, spelled out: ⏎, ⇥, ‹U+202E›."""
+    if not text:
+        return "∅"
+    if text.isspace():
+        return "".join(_PICTURES.get(c, "␣") for c in text)
+    shown = "".join(map(_visible, text))
+    right_to_left = any(unicodedata.bidirectional(c) in ("R", "AL", "AN") for c in shown)
+    return f"\u2068{shown}\u2069" if right_to_left else shown  # isolated, so that numbers and arrows beside it stay in place
+
+
+def _visible(c):
+    category = unicodedata.category(c)
+    if category == "Cc":
+        return _PICTURES.get(c) or (chr(0x2400 + ord(c)) if ord(c) < 32 else f"‹U+{ord(c):04X}›")
+    if category in ("Cf", "Cs", "Zl", "Zp") and c not in _JOINERS:
+        return f"‹U+{ord(c):04X}›"
+    return c
+
+
+def escape(text):
+    """``text`` for Plotly, which reads tags and entities, and hands $…$ to MathJax where a page has it."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("$", "&#36;")
+
+
+def width_of(text, size):
+    """About how many px ``text`` takes in a sans-serif font of ``size`` px; rather too many than too few."""
+    return size * sum(map(_em, text))
+
+
+def _em(c):
+    if unicodedata.category(c) in ("Mn", "Me", "Cf"):
+        return 0.0
+    if unicodedata.east_asian_width(c) in "WF":
+        return 1.05 if ord(c) < 0x1F000 else 1.4  # emoji are wider than ideographs
+    if c in _NARROW:
+        return 0.34
+    if c in _WIDE:
+        return 0.92
+    return 0.7 if c.isupper() else 0.57
+
+
+def shorten(text, room, size):
+    """``text``, or as much of its beginning as fits into ``room`` px with an ellipsis."""
+    if width_of(text, size) <= room:
+        return text
+    isolated = text.startswith("\u2068")
+    room -= width_of("…", size)
+    kept = 0
+    for c in text:
+        room -= size * _em(c)
+        if room < 0:
+            break
+        kept += 1
+    while 0 < kept < len(text) and (_em(text[kept]) == 0 or text[kept - 1] == "\u200d"):
+        kept -= 1  # never between the parts of one letter or emoji
+    return text[:kept] + "…" + ("\u2069" if isolated else "")
+
+
+class Names:
+    """The tokens along one side of a map, ``texts``, as ``exact`` names on hover and as short ``drawn`` ones.
+
+    ``widest`` is what the widest of those takes, in px at SIZE.
+    """
+
+    def __init__(self, tokens, room, hidden):
+        """``room`` px for a drawn name; ``hidden`` [tokens] bool, True for names that step back."""
+        self.texts, self.hidden = list(tokens), hidden.tolist()
+        seen = [visible(token) for token in tokens]
+        self.exact = [str(i) if text == str(i) else f"{i} “{escape(text)}”" for i, text in enumerate(seen)]
+        self.short = [shorten(text, room, SIZE) for text in seen]
+        self.widest = max(width_of(text, SIZE) for text in self.short)
+
+    def drawn(self, step, theme):
+        """Tick values and texts of every ``step``-th name."""
+        places = list(range(0, len(self.short), step))
+        names = [escape(self.short[i]) for i in places]
+        return places, [
+            f"<span style='color:{theme.soft}'>{name}</span>" if self.hidden[i] else name
+            for i, name in zip(places, names, strict=True)
+        ]

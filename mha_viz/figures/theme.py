@@ -1,0 +1,67 @@
+"""The colours of figures, light and dark.
+
+``ink`` runs from paper to full weight in nine steps that are equally far apart to the eye (in OKLab, B. Ottosson 2020): one hue
+and an even fall (rise) of lightness, so it reads the same to the colour-blind, on a projector and in grey.
+"""
+
+from dataclasses import dataclass
+
+FONT = '"Source Sans", "Source Sans 3", "Source Sans Pro", Arial, sans-serif'
+
+
+@dataclass(frozen=True)
+class Theme:
+    """Colours as #rrggbb: ``paper`` behind everything, ``text`` and quieter ``soft`` text, ``line`` around a tile, ``hatch`` for
+    cells that hold no weight, ``choice`` for what is chosen, ``ink`` for weights from zero to the largest."""
+
+    paper: str
+    text: str
+    soft: str
+    line: str
+    hatch: str
+    choice: str
+    ink: tuple[str, ...]
+
+    def colorscale(self):
+        """``ink`` as Plotly wants it."""
+        return [[i / (len(self.ink) - 1), color] for i, color in enumerate(self.ink)]
+
+    def ink_at(self, fraction):
+        """(r, g, b) of the colour at ``fraction`` of the scale, 0 to 255, mixed as Plotly mixes it."""
+        place = min(max(fraction, 0), 1) * (len(self.ink) - 1)
+        low = min(int(place), len(self.ink) - 2)
+        return tuple(a + (b - a) * (place - low) for a, b in zip(rgb(self.ink[low]), rgb(self.ink[low + 1]), strict=True))
+
+    def readable_at(self, fraction):
+        """Black or white, whichever stands out more at ``fraction`` of the scale: always at least 4.5:1."""
+        color = self.ink_at(fraction)
+        return "#000000" if contrast((0, 0, 0), color) >= contrast((255, 255, 255), color) else "#ffffff"
+
+
+THEMES = {
+    "light": Theme(
+        paper="#ffffff", text="#1d2127", soft="#5b626d", line="#c9cdd4", hatch="#6f7682", choice="#1c6fd1",
+        ink=("#ffffff", "#c9e4ff", "#91c9fe", "#5eacf4", "#308fde", "#0873bd", "#015894", "#023f6b", "#0a2549"),
+    ),
+    "dark": Theme(
+        paper="#0e1117", text="#f0f2f6", soft="#a9b0bb", line="#3b414b", hatch="#9aa3b0", choice="#5aa9ff",
+        ink=("#0e1117", "#042c41", "#024768", "#006491", "#2082b6", "#4ea1d3", "#80bfe9", "#b6ddf8", "#f2f9ff"),
+    ),
+}  # fmt: skip
+
+
+def rgb(color):
+    """#rrggbb → (r, g, b), 0 to 255."""
+    return tuple(int(color[i : i + 2], 16) for i in (1, 3, 5))
+
+
+def luminance(color):
+    """Relative luminance of (r, g, b), 0 to 1, as WCAG 2.2 defines it."""
+    linear = [c / 255 / 12.92 if c / 255 <= 0.04045 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in color]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(a, b):
+    """Contrast ratio of two (r, g, b) colours, 1 to 21, as WCAG 2.2 defines it."""
+    low, high = sorted((luminance(a), luminance(b)))
+    return (high + 0.05) / (low + 0.05)
