@@ -2,5 +2,5 @@
 
 import streamlit as st
 
-st.set_page_config(page_title="MHA Explorer", page_icon=":material/grid_view:", layout="wide", initial_sidebar_state="expanded")
+st.set_page_config(page_title="MHA Explorer", page_icon="mha_viz/pages/icon.png", layout="wide")
 st.navigation([st.Page("mha_viz/pages/explore.py", title="Explore", default=True)]).run()

@@ -58,7 +58,9 @@ class Settings:
         except Wrong as wrong:
             if wrong.argument == "embed_dim" and isinstance(self.num_heads, int) and 0 < self.num_heads <= LONGEST:
                 near = wrong.nearest[0]["embed_dim"]  # a dim that is in range helps only if the heads divide it
-                wrong = Wrong("embed_dim", wrong.value, wrong.rule, [{"embed_dim": max(near // self.num_heads, 1) * self.num_heads}])
+                wrong = Wrong(
+                    "embed_dim", wrong.value, wrong.rule, [{"embed_dim": max(near // self.num_heads, 1) * self.num_heads}]
+                )
             raise wrong from None
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -238,9 +240,8 @@ def checked(kind, values):
 def _rule(kind, name, value):
     known = [f.name for f in fields(kind)]
     if name not in known:
-        close = difflib.get_close_matches(name, known, 1)
-        advice = f"is {close[0]} meant?" if close else f"these are: {', '.join(known)}."
-        raise Wrong(name, value, f"is no setting; {advice}")
+        close = difflib.get_close_matches(name, RULES, 1)
+        raise Wrong(name, value, f"is no setting; is {close[0]} meant?" if close else "is no setting.")
     return RULES[name]
 
 

@@ -16,47 +16,37 @@ def controls():
 
 
 def layer():
-    st.markdown("**Layer** · untrained, random weights")
     left, right = st.columns(2)
-    with left:
-        E = control(
-            "embed_dim", st.number_input, "embed_dim", step=1, help="Numbers per token, E. Must be a multiple of num_heads."
-        )
-    with right:
-        H = control("num_heads", st.number_input, "num_heads", step=1, help="Attention heads, H. Must divide embed_dim.")
+    E = number("embed_dim", "embed_dim", "Numbers per token, E. A multiple of num_heads.", left)
+    H = number("num_heads", "num_heads", "Attention heads, H. It has to divide embed_dim.", right)
     st.html(f"<p class='head-dim' role='status'>{head_dim_in_words(E, H)}</p>")
-    left, right = st.columns(2)
-    with left:
-        control(
-            "batch_first", st.segmented_control, "layout", options=[True, False], required=True, label_visibility="collapsed",
-            format_func={True: "N, L, E", False: "L, N, E"}.get,
-            help="batch_first: the order of axes. It changes every shape and no number.",
-        )  # fmt: skip
-    with right:
-        control(
-            "training", st.segmented_control, "mode", options=[False, True], required=True, label_visibility="collapsed",
-            format_func={False: "eval", True: "train"}.get,
-            help="train applies dropout to the weights that are shown, as PyTorch does; eval does not.",
-        )  # fmt: skip
-    with st.expander("bias, dropout, extra keys, widths"):
+    either(
+        "batch_first", "layout", {True: "batch first", False: "sequence first"}, "The order of axes: every shape, no number."
+    )
+    either("training", "mode", {False: "eval", True: "train"}, "In train mode dropout falls on the weights that are shown.")
+    with st.expander("dropout, bias, extra keys, widths"):
         left, right = st.columns(2)
-        with left:
-            control(
-                "dropout",
-                st.number_input,
-                "dropout",
-                step=0.05,
-                format="%.2f",
-                help="Probability that a weight is dropped, in train mode only.",
-            )
+        control(
+            "dropout",
+            left.number_input,
+            "dropout",
+            step=0.05,
+            format="%.2f",
+            help="The share of weights dropped in train mode.",
+        )
         with right:
-            control(
-                "seed",
-                st.number_input,
-                "seed",
-                step=1,
-                help="Draws the layer, the random tokens and the dropout, in that order.",
-            )
+            flag("bias", "bias", "The projections' and the output's bias.")
+        flag("add_bias_kv", "add_bias_kv", "One learned key and value after the real ones.")
+        flag("add_zero_attn", "add_zero_attn", "One key and value of zeros after the real ones: a query may attend to nothing.")
+        left, right = st.columns(2)
+        number(
+            "kdim",
+            "kdim",
+            "Width of the keys where it is not embed_dim; they then are no queries.",
+            left,
+            placeholder="embed_dim",
+        )
+        number("vdim", "vdim", "Width of the values where it is not embed_dim.", right, placeholder="embed_dim")
 
 
 def head_dim_in_words(E, H):
@@ -64,50 +54,77 @@ def head_dim_in_words(E, H):
     try:
         size = head_dim(E, H)
     except Wrong as wrong:
-        return (
-            f"<b class='broken'>head_dim is not whole</b> {wrong.rule.split(', but ')[-1]}"
-            if ", but " in wrong.rule
-            else str(wrong)
-        )
+        return f"<b class='broken'>head_dim is not whole:</b> {wrong.rule.split(', but ')[-1]}"
     return f"head_dim = {E} / {H} = <b>{size}</b><br><small>Each head reads all {E} numbers, not a slice of {size}.</small>"
 
 
 def tokens():
     st.markdown("**Input**")
-    own = control(
-        "own_words", st.segmented_control, "input", options=[False, True], required=True, label_visibility="collapsed",
-        format_func={False: "random tokens", True: "your words"}.get,
-        help="Random tokens as in the tutorial, or words of your own: equal words get equal embeddings.",
-    )  # fmt: skip
+    own = either("own_words", "input", {False: "random tokens", True: "your words"}, "Equal words get equal embeddings.")
     if own:
-        control("words", st.text_area, "words", height=90, label_visibility="collapsed", help="Each line is one batch item.")
+        text("words", "Words: each line is one batch item.")
+        number("seed", "seed", "Draws the layer, then the dropout. A word's embedding depends on the word alone.")
     else:
+        columns = st.columns(3)
+        number("batch_size", "batch N", "Sequences in the batch, N.", columns[0])
+        number("seq_len", "length L", "Tokens in each sequence, L, padding included.", columns[1])
+        number("seed", "seed", "Draws the layer, then the tokens, then the dropout.", columns[2])
+    flag("positions", "positional encoding", "Adds sines and cosines of the place, so that equal tokens differ.")
+    if flag("cross", "keys from a source", "Cross-attention: keys and values are a sequence of their own."):
+        if own:
+            text("source_words", "The source: a line for each batch item.")
         left, right = st.columns(2)
-        with left:
-            control("batch_size", st.number_input, "batch size N", step=1, help="Sequences in the batch, N.")
-        with right:
-            control("seq_len", st.number_input, "length L", step=1, help="Tokens in each sequence, L, padding included.")
-    control(
-        "positions",
-        st.checkbox,
-        "positional encoding",
-        help="Adds the sinusoidal encoding, so that equal tokens at different places differ.",
-    )
+        padding("source_padding", "padding of the source", right if not own else st)
+        if not own:
+            number("source_len", "source S", "Tokens in the source, S, padding included.", left)
 
 
 def masks():
     st.markdown("**Masks**")
-    left, right = st.columns([3, 2])
-    with left:
-        control(
-            "padding",
-            st.text_input,
-            "padding per item",
-            help="Padded tokens of item 0, item 1, …: “3, 0, 0”. Their keys are masked.",
-        )
+    left, right = st.columns([2, 3])
+    padding("padding", "padding", left)
     with right:
-        control(
-            "padding_side", st.segmented_control, "side", options=["left", "right"], required=True,
-            help="Where the padding stands. Left padding with a causal mask leaves rows without any key.",
-        )  # fmt: skip
-    control("causal", st.checkbox, "causal", help="A query sees itself and what came before it, nothing after.")
+        either(
+            "padding_side",
+            "side",
+            {"left": "left", "right": "right"},
+            "Left, with causal, leaves queries without a key.",
+            visible=True,
+        )
+    left, right = st.columns(2)
+    with left:
+        flag("causal", "causal", "A query sees itself and what came before.")
+    with right:
+        windowed = flag("windowed", "window", "A query sees the keys near itself only.")
+    if windowed:
+        number("window", "keys in the window", "Itself included, backwards; as far forwards too when not causal.")
+
+
+# Kinds of control
+
+
+def number(name, label, help, column=st, **options):
+    return control(name, column.number_input, label, step=1, help=help, **options)
+
+
+def padding(name, label, column):
+    return control(
+        name, column.text_input, label, help="Padded tokens of item 0, item 1, …, as in “3, 0, 0”. Nobody may attend to them."
+    )
+
+
+def flag(name, label, help):
+    return control(name, st.checkbox, label, help=help)
+
+
+def text(name, help):
+    return control(name, st.text_area, help, height=88, help=help, label_visibility="collapsed")
+
+
+def either(name, label, words, help, visible=False):
+    """One of a few values, each shown by its ``words``."""
+    shown = "visible" if visible else "collapsed"
+    return control(
+        name, st.segmented_control, label, options=list(words), format_func=words.get, required=True, help=help,
+        label_visibility=shown, width="stretch",
+    )  # fmt: skip

@@ -11,11 +11,13 @@ import streamlit as st
 from mha_viz.core.rules import Wrong
 from mha_viz.settings import Settings, View, from_address, read, to_address
 
-WORDS = "the cat sat on the mat because the cat was tired\nthe dog slept"
-SOURCE_WORDS = "le chat dormait\nle chien"
 TYPED = ("padding", "source_padding")  # fields that are typed as text and read by settings.read
-SWITCHES = {"words": "own_words", "source_words": "own_source", "source_len": "cross", "window": "windowed"}
-STAND_INS = {"words": WORDS, "source_words": SOURCE_WORDS, "source_len": 12, "window": 4}
+STAND_INS = {  # what a widget holds at first whose field is None until a switch says otherwise
+    "words": "the cat sat on the mat because the cat was tired\nthe dog slept",
+    "source_words": "die Katze schlief müde auf der Matte\nder Hund schlief",
+    "source_len": 12,
+    "window": 4,
+}
 
 
 def arrive():
@@ -39,10 +41,10 @@ def raw(values):
     held = {f.name: f.default for f in fields(Settings)} | values
     for name in TYPED:
         held[name] = ", ".join(map(str, held[name]))
-    for name, switch in SWITCHES.items():
-        held[switch] = held[name] is not None
-        held[name] = STAND_INS[name] if held[name] is None else held[name]
-    return held
+    held["own_words"] = held["words"] is not None
+    held["cross"] = held["source_len"] is not None or held["source_words"] is not None
+    held["windowed"] = held["window"] is not None
+    return held | {name: value for name, value in STAND_INS.items() if held[name] is None}
 
 
 def put(name, value):
@@ -55,8 +57,6 @@ def change(**values):
     shown = raw(values)
     for name in values:
         put(name, shown[name])
-        if name in SWITCHES:
-            put(SWITCHES[name], shown[SWITCHES[name]])
 
 
 def control(name, widget, label, **options):
@@ -73,10 +73,17 @@ def settings():
 
 
 def values():
-    """The fields as the widgets hold them, with None where a switch is off."""
+    """The fields as the widgets hold them, with None, or no padding, where a switch says that they do not count."""
     draft = st.session_state.draft
     held = {f.name: draft[f.name] for f in fields(Settings)}
-    return held | {name: None for name, switch in SWITCHES.items() if not draft[switch]}
+    off = {
+        "words": not draft["own_words"],
+        "source_len": not draft["cross"] or draft["own_words"],
+        "source_words": not (draft["cross"] and draft["own_words"]),
+        "window": not draft["windowed"],
+    }
+    held |= {name: None for name, is_off in off.items() if is_off}
+    return held if draft["cross"] else held | {"source_padding": ""}
 
 
 def write_address():

@@ -25,8 +25,9 @@ def say_not_current(settings):
 
 def say_notes(notes):
     """Values of the address that fell back to their defaults, each by name."""
-    for note in notes:
-        st.warning(plain(f"Left out of the address: {note}"), icon=":material/link_off:")
+    if notes:
+        lines = [f"{plain(note.argument)} = {plain(note.value)}: {plain(note.rule)}" for note in notes]
+        st.warning("Left out of the address: " + "  \n".join(lines), icon=":material/link_off:")
 
 
 def plain(value):

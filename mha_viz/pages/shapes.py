@@ -43,7 +43,12 @@ def mode(settings):
 def chosen_number(trace, choice):
     """The chosen cell's exact weight in its head and in the average."""
     item, head, query, key = choice.item, choice.head, choice.query, choice.key
-    asks, is_read = escape(trace.query_tokens[item][query]), escape(trace.key_tokens[item][key])
+    asks, is_read = token("query", query, trace.query_tokens[item]), token("key", key, trace.key_tokens[item])
     weight, average = trace.weights[item, head, query, key], trace.mean_weights[item, query, key]
-    where = f"head {head} · query {query} “{asks}” → key {key} “{is_read}”"
-    return f"<p class='chosen' role='status'>{where} <b>{weight:.6f}</b> · average <b>{average:.6f}</b></p>"
+    return f"<p class='chosen' role='status'>head {head} · {asks} → {is_read} <b>{weight:.6f}</b> · average <b>{average:.6f}</b></p>"
+
+
+def token(kind, index, tokens):
+    """``query 6 “because”``, or ``query 6`` for a token that has no name but its number."""
+    name = tokens[index]
+    return f"{kind} {index}" if name == str(index) else f"{kind} {index} “{escape(name)}”"
