@@ -133,13 +133,7 @@ class Picture {
   // The look of a cell that holds no weight, as the legend calls it; null for any other.
   look({ tile, query, key }) {
     const { axes, x0, y0 } = this.meta.tiles[tile];
-    const x = x0 + key, y = y0 + query;
-    const covers = (trace) => {
-      for (let i = 0; i < trace.x.length; i += 6) // left, right and top, bottom of a rectangle: see outlines in tiles.py
-        if (trace.x[i] < x && x < trace.x[i + 1] && trace.y[i] < y && y < trace.y[i + 2]) return true;
-      return false;
-    };
-    const hatch = this.plot._fullData.find((t) => t.legendgroup && t.xaxis === axes[0] && covers(t));
+    const hatch = this.plot._fullData.find((t) => t.legendgroup && t.xaxis === axes[0] && inside(t, x0 + key, y0 + query));
     return hatch ? hatch.name : null;
   }
 
@@ -269,6 +263,17 @@ function index(axis, px, first, count) {
   if (px < axis._offset || px > axis._offset + axis._length) return null;
   const i = Math.round(axis.p2l(px - axis._offset) - first);
   return 0 <= i && i < count ? i : null;
+}
+
+// Whether a point lies in one of a trace's polygons, between which there are gaps: it crosses an odd number of their sides.
+function inside({ x, y }, atX, atY) {
+  let odd = false;
+  for (let i = 0, start = 0; i < x.length; i++) {
+    if (Number.isNaN(x[i])) { start = i + 1; continue; }
+    const j = i + 1 < x.length && !Number.isNaN(x[i + 1]) ? i + 1 : start;
+    if (y[i] > atY !== y[j] > atY && x[i] > atX) odd = !odd; // sides are vertical or level
+  }
+  return odd;
 }
 
 // The px between which a cell lies; a tiny one's mark is wider than itself.

@@ -10,6 +10,8 @@ from pathlib import Path
 import plotly.graph_objects as go
 import streamlit as st
 
+from mha_viz.figures.serial import to_json
+
 DEFAULT_WIDTH = 1104  # px, until the browser has told: a window of 1440 with an open sidebar
 
 _HERE = Path(__file__).parent
@@ -25,17 +27,20 @@ _mount = st.components.v2.component(
 def live(figure, *, key, alt, on_choose=None):
     """Shows ``figure``, made by ``mha_viz.figures.heads``, in place of the one that was there under this ``key``.
 
+    The plain dict of ``spec`` and the ``go.Figure`` of ``heads`` look the same; the dict is ready sooner.
+
     ``alt`` is its accessible name. When a person chooses a cell, ``on_choose(head=…, query=…, key=…)`` is called before the
     script (or the fragment around this call) runs again; ``head`` is None in the average's map.
     Build the figure ``measured_width(key)`` px wide: when the place for it changes, the script runs again.
     """
+    figure = figure if isinstance(figure, dict) else figure.to_plotly_json()
 
     def chosen():
-        cell = _checked(st.session_state[key]["cell"], figure.layout.meta)
+        cell = _checked(st.session_state[key]["cell"], figure["layout"]["meta"])
         if on_choose is not None and cell is not None:
             on_choose(**cell)
 
-    data = f'{{"alt": {json.dumps(alt)}, "figure": {figure.to_json()}}}'
+    data = f'{{"alt": {json.dumps(alt)}, "figure": {to_json(figure)}}}'
     _mount(key=key, data=data.encode(), on_cell_change=chosen, on_width_change=lambda: None)
     with st.container(key=f"plotly-for-{key}"):  # unseen: the page has Plotly once a chart of Streamlit's own has been on it
         st.plotly_chart(_NOTHING, key=f"{key}-plotly", theme=None, config={"staticPlot": True})

@@ -4,7 +4,6 @@ import numpy as np
 
 from mha_viz.figures.axes import AVERAGE, HEAD, STRIP
 from mha_viz.figures.labels import width_of
-from mha_viz.figures.tiles import rectangles
 
 _MEASURE = "Jensen–Shannon divergence of its rows: 0 % equal, 100 % no key in common"
 CAPTIONS = {  # per order, the first that fits
@@ -56,12 +55,13 @@ def undefined_words(place, head_looks, average_looks, theme):
     """The word "undefined" as an annotation on each block of undefined rows that has room for it, up to sixteen."""
     found = []
     for looks, axes in ((head_looks, HEAD), (average_looks, AVERAGE)):
-        for _, top, bottom, left, right in rectangles(looks["undefined"]).tolist():
+        rows = looks["undefined"][0].any(axis=1)  # [L]
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], rows, [False]])))
+        for top, bottom in edges.reshape(-1, 2).tolist():
             if (bottom - top) * place.cell[1] >= 16 and len(found) < 16:
                 found.append({
-                    "text": "undefined", "x": (left + right - 1) / 2, "y": (top + bottom - 1) / 2, "xref": axes[0],
-                    "yref": axes[1], "showarrow": False, "bgcolor": theme.paper, "borderpad": 1,
-                    "font": {"size": 13, "color": theme.text},
+                    "text": "undefined", "x": 0.5, "xref": f"{axes[0]} domain", "y": (top + bottom - 1) / 2, "yref": axes[1],
+                    "showarrow": False, "bgcolor": theme.paper, "borderpad": 1, "font": {"size": 13, "color": theme.text},
                 })  # fmt: skip
     return found
 

@@ -23,7 +23,7 @@ def heads(trace, view, theme="light", width=1104):
 
 
 def spec(trace, view, theme="light", width=1104):
-    """``heads`` as the plain dict that ``go.Figure`` takes."""
+    """``heads`` as the plain dict that ``go.Figure`` checks: for the live picture, which has no time for that at every change."""
     theme, choice = THEMES[theme], choose(trace, view)
     item, shown = choice.item, list(choice.order)
     weights, average, padding = trace.weights[item], trace.mean_weights[item], trace.query_padding[item]
@@ -39,11 +39,12 @@ def spec(trace, view, theme="light", width=1104):
     origins = _origins(place.strip, len(shown))
     largest = largest_weight(weights, padding)
 
-    masked, undefined = trace.mask[item], trace.undefined[item]
-    looks = tiles.looks(masked, padding, undefined)
-    average_looks = tiles.looks(masked.all(axis=0)[None], padding, undefined.any(axis=0)[None])
-    head_looks = {name: where[[choice.head]] for name, where in looks.items()}
-    strip_looks = {name: where[shown] for name, where in looks.items()}
+    mask, undefined = trace.mask[item], trace.undefined[item]
+    strip_looks = head_looks = average_looks = tiles.looks(mask[:1], padding, undefined[:1])
+    if not (mask == mask[0]).all() or not (undefined == undefined[0]).all():  # heads with masks of their own
+        strip_looks = tiles.looks(mask[shown], padding, undefined[shown])
+        head_looks = tiles.looks(mask[[choice.head]], padding, undefined[[choice.head]])
+        average_looks = tiles.looks(mask.all(axis=0)[None], padding, undefined.any(axis=0)[None])
 
     zero, cell = np.zeros((1, 2)), np.array([[choice.key, choice.query]])
     grid = 1 if min(place.cell) >= 8 else 0
@@ -82,7 +83,7 @@ def spec(trace, view, theme="light", width=1104):
         "annotations": around.texts(place, choice, H, view.order, theme)
         + around.undefined_words(place, head_looks, average_looks, theme),
         "legend": around.legend(place, theme), "hovermode": "closest", "dragmode": False if place.stacked else "zoom",
-        "hoverlabel": {"font": {"family": FONT, "size": 14}}, "uirevision": f"{L} {S}",
+        "hoverlabel": {"font": {"family": FONT, "size": 14}}, "uirevision": f"{L} {S}", "template": {},
     }  # fmt: skip
     return {"data": data, "layout": layout}
 

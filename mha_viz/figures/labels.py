@@ -1,6 +1,7 @@
 """Tokens as texts in a figure: exactly what was typed, made visible and harmless."""
 
 import unicodedata
+from functools import cache
 
 SIZE = 13  # px of a token beside a map
 _JOINERS = {"\u200c", "\u200d"}  # these shape letters and emoji, and so must stay as they are
@@ -10,6 +11,8 @@ _NARROW, _WIDE = set("fijlrtI.,:;'|!()[]{}` "), set("mwMW@%—…⏎⇥")
 
 def visible(text):
     """``text`` with everything that would be invisible, or would rearrange its surroundings, spelled out: ⏎, ⇥, ‹U+202E›."""
+    if text.isascii() and text.isprintable() and text == text.strip() and text:
+        return text
     if not text:
         return "∅"
     if text.isspace():
@@ -38,6 +41,7 @@ def width_of(text, size):
     return size * sum(map(_em, text))
 
 
+@cache
 def _em(c):
     if unicodedata.category(c) in ("Mn", "Me", "Cf"):
         return 0.0

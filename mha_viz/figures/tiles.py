@@ -22,21 +22,50 @@ def looks(mask, padding, undefined):
     return {"undefined": undefined, "masked": masked, "padded": padding[:, None] & ~(undefined | masked)}
 
 
-def rectangles(cells):
-    """[B, 5] of (batch index, top, bottom, left, right): rectangles that cover exactly the True cells of [B, L, S].
+def polygons(cells):
+    """Batch index, x and y, [P] each, of polygons that cover exactly the True cells of [B, L, S], a NaN point after each polygon.
 
-    A rectangle is a run of True in a row, merged with the equal run of the row above; bottom and right are exclusive.
+    Edges lie on whole numbers: a cell reaches from its column to the next, from its row to the next. Runs of True in a row that
+    touch the run of the same rank in the row above make one polygon, as long as both rows have equally many runs.
     """
-    edges = np.diff(np.pad(cells, ((0, 0), (0, 0), (1, 1))).astype(np.int8), axis=2)  # [B, L, S + 1]
-    starts, ends = np.argwhere(edges == 1), np.argwhere(edges == -1)  # [K, 3] each, pairwise one run
-    batch, row, left, right = starts[:, 0], starts[:, 1], starts[:, 2], ends[:, 2]
-    order = np.lexsort((row, right, left, batch))  # runs of the same columns one after the other, from top to bottom
-    batch, row, left, right = batch[order], row[order], left[order], right[order]
-    goes_on = np.zeros(len(row), bool)
-    goes_on[1:] = (batch[1:] == batch[:-1]) & (left[1:] == left[:-1]) & (right[1:] == right[:-1]) & (row[1:] == row[:-1] + 1)
-    first = np.flatnonzero(~goes_on)
-    last = np.append(first[1:], len(row))[: len(first)] - 1
-    return np.stack([batch[first], row[first], row[last] + 1, left[first], right[first]], axis=1)
+    L, S = cells.shape[1:]
+    padded = np.zeros((*cells.shape[:2], S + 2), bool)
+    padded[:, :, 1:-1] = cells
+    turns = np.flatnonzero(padded[:, :, 1:] != padded[:, :, :-1])  # [2K] a run's first edge, its last, the next one's first, …
+    line, left = np.divmod(turns[::2], S + 1)  # [K]; line counts the rows of all batches
+    right = turns[1::2] % (S + 1)  # [K]
+    runs = np.bincount(line, minlength=len(cells) * L)  # [B · L]
+    rank = np.arange(len(line)) - (np.cumsum(runs) - runs)[line]  # [K] from the left in its row
+    order = np.lexsort((line, rank, line // L))
+    line, left, right, rank = line[order], left[order], right[order], rank[order]
+    follows = (
+        (line[1:] == line[:-1] + 1) & (line[1:] % L > 0) & (rank[1:] == rank[:-1]) & (runs[line[1:]] == runs[line[:-1]])
+        & (left[1:] < right[:-1]) & (left[:-1] < right[1:])
+    )  # fmt: skip
+    first = np.append(True, ~follows)[: len(line)]
+    last = np.append(~follows, True)[: len(line)]
+    polygon, top = np.cumsum(first), line % L  # [K] each
+    corners = [  # down the right sides, up the left ones, then a gap: polygon, place on that way, y, x
+        *_side(polygon, top, right, first, last, 1),
+        *_side(polygon, top, left, first, last, -1),
+        (polygon[last], np.full(last.sum(), np.inf), np.full(last.sum(), np.nan), np.full(last.sum(), np.nan)),
+    ]
+    polygon, place, y, x = map(np.concatenate, zip(*corners, strict=True))  # [P] each
+    order = np.lexsort((place, polygon))
+    return (line[first] // L)[polygon[order] - 1], x[order], y[order]
+
+
+def _side(polygon, top, edge, first, last, sign):
+    """The corners of one side: its two ends, and two wherever it steps. Places count 2 a row, from −∞ up on the left side."""
+    L = 2 * (top.max(initial=0) + 2)
+    step = np.flatnonzero(~first & (np.append(0, edge[:-1]) != edge))
+    place = lambda y, after: (0 if sign > 0 else 2 * L) + sign * (2 * y + after)  # noqa: E731
+    return (
+        (polygon[first], place(top[first], 1), top[first], edge[first]),
+        (polygon[step], place(top[step], 0), top[step], edge[step - 1]),
+        (polygon[step], place(top[step], 1), top[step], edge[step]),
+        (polygon[last], place(top[last] + 1, 0), top[last] + 1, edge[last]),
+    )
 
 
 def outlines(top, bottom, left, right):
@@ -57,22 +86,26 @@ def heatmap(z, name, axes, x0=0.0, y0=0.0, gap=0):
 
 
 def hatches(cells, origins, axes, theme, size):
-    """One trace per look that occurs: ``cells`` maps it to [B, L, S], and ``origins`` [B, 2] are the tiles' x0, y0."""
+    """One trace per look that occurs in several tiles, whose first cells' centres are ``origins`` [T, 2].
+
+    ``cells`` maps a look to [T, L, S], or to [1, L, S] where all tiles are alike; ``size`` is the pattern's, in px.
+    """
     traces = []
     for name, where in cells.items():
-        found = rectangles(where)
-        if len(found) == 0:
+        tile, x, y = polygons(where)
+        if len(x) == 0:
             continue
-        x0, y0 = origins[found[:, 0]].T - 0.5
-        x, y = outlines(y0 + found[:, 1], y0 + found[:, 2], x0 + found[:, 3], x0 + found[:, 4])
+        if len(where) == 1:
+            tile, x, y = np.repeat(np.arange(len(origins)), len(x)), np.tile(x, len(origins)), np.tile(y, len(origins))
+        x0, y0 = origins[tile].T - 0.5
         pattern = {
             "shape": LOOKS[name][1], "size": size, "solidity": 0.2 if name == "padded" else 0.3, "fillmode": "replace",
             "fgcolor": theme.hatch, "bgcolor": theme.paper,
         }  # fmt: skip
         traces.append({
-            "type": "scatter", "mode": "lines", "x": x, "y": y, "xaxis": axes[0], "yaxis": axes[1],
-            "line": {"width": 0}, "fill": "toself", "fillpattern": pattern, "hoverinfo": "skip",
-            "name": LOOKS[name][0], "legendgroup": name, "showlegend": False,
+            "type": "scatter", "mode": "lines", "x": (x0 + x).astype(np.float32), "y": (y0 + y).astype(np.float32),
+            "xaxis": axes[0], "yaxis": axes[1], "line": {"width": 0}, "fill": "toself", "fillpattern": pattern,
+            "hoverinfo": "skip", "name": LOOKS[name][0], "legendgroup": name, "showlegend": False,
         })  # fmt: skip
     return traces
 

@@ -7,7 +7,7 @@ from mha_viz.components import live, measured_width
 from mha_viz.core.attend import attend
 from mha_viz.core.batch import Batch
 from mha_viz.core.layer import Layer
-from mha_viz.figures.heads import describe, heads
+from mha_viz.figures.heads import describe, spec
 from mha_viz.settings import View
 
 st.set_page_config(layout="wide")
@@ -34,7 +34,7 @@ def picture():
 
     view = st.session_state.get("view", View())
     live(
-        heads(trace, view, st.query_params.get("theme", "light"), measured_width("maps")),
+        spec(trace, view, st.query_params.get("theme", "light"), measured_width("maps")),
         key="maps", alt=describe(trace, view), on_choose=choose,
     )  # fmt: skip
     st.write("chosen:", st.session_state.get("said", "nothing"))

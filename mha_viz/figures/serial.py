@@ -1,0 +1,22 @@
+"""A figure's JSON text, written from its plain dict.
+
+Plotly's own writer copies every figure three times and checks each string for numbers; this takes a fraction of its time and gives
+the same. What it leaves to the caller: no NaN outside arrays.
+"""
+
+import json
+from base64 import b64encode
+
+import numpy as np
+
+
+def to_json(figure):
+    """The JSON of a figure given as a dict, arrays in it as Plotly's typed arrays: base64, without loss."""
+    return json.dumps(figure, default=_typed_array, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+
+
+def _typed_array(array):
+    if not isinstance(array, np.ndarray) or array.dtype not in (np.float32, np.float64):
+        raise TypeError(f"a figure's arrays are float32 or float64, not {type(array).__name__} {getattr(array, 'dtype', '')}")
+    shape = {"shape": ", ".join(map(str, array.shape))} if array.ndim > 1 else {}
+    return {"dtype": f"f{array.itemsize}", "bdata": b64encode(np.ascontiguousarray(array)).decode(), **shape}
