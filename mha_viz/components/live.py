@@ -7,7 +7,6 @@ Here Plotly's own ``react`` changes the chart that is there. Everything that fol
 import json
 from pathlib import Path
 
-import plotly.graph_objects as go
 import streamlit as st
 
 from mha_viz.figures.serial import to_json
@@ -64,4 +63,4 @@ def _checked(cell, meta):
     return None
 
 
-_NOTHING = go.Figure(layout={"width": 10, "height": 10, "margin": dict.fromkeys("lrtb", 0)})
+_NOTHING = {"data": [], "layout": {"width": 10, "height": 10, "margin": dict.fromkeys("lrtb", 0)}}

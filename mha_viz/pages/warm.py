@@ -12,9 +12,6 @@ def warm_up():
     Streamlit collects garbage after every rerun, and walks over every object of torch and plotly in doing so: a quarter of a
     second. Frozen, they are left alone.
     """
-    import plotly.graph_objects  # noqa: F401
-    import torch  # noqa: F401
-
     import mha_viz.core.engine
     import mha_viz.figures.heads  # noqa: F401
 
