@@ -63,4 +63,4 @@ def _checked(cell, meta):
     return None
 
 
-_NOTHING = {"data": [], "layout": {"width": 10, "height": 10, "margin": dict.fromkeys("lrtb", 0)}}
+_NOTHING = {"data": [{"type": "scatter"}], "layout": {"width": 10, "height": 10, "margin": dict.fromkeys("lrtb", 0)}}
