@@ -4,20 +4,35 @@ import numpy as np
 
 from mha_viz.core.rules import Wrong
 
+FLOATS = ("float16", "float32", "float64")
+
 
 def as_array(argument, value):
-    """``value``, an array, nested list or torch tensor, as a NumPy array of bool or floating type (bfloat16 as float32)."""
-    if hasattr(value, "detach"):  # a torch tensor, told without importing torch
-        value = value.detach().cpu()
-        value = (value.float() if str(value.dtype) == "torch.bfloat16" else value).numpy()
-    array = np.asarray(value)
-    if array.dtype != bool and not np.issubdtype(array.dtype, np.floating):
-        raise Wrong(
-            argument,
-            f"an array of {array.dtype}",
-            "must be of bool or floating type; convert it, so that what is meant is said.",
-        )
+    """``value``, an array, nested list or torch tensor, as a NumPy array of float16, float32 (bfloat16 too) or float64."""
+    array = _read(argument, value)
+    if array.dtype not in FLOATS:
+        raise Wrong(argument, array.dtype, "must be of floating type.", [{argument: np.dtype("float32")}])
     return array
+
+
+def as_mask(argument, value):
+    """``value`` as ``as_array`` takes it, or of bool type. Integers are refused: 1 is "masked" to some libraries, "kept" to others."""
+    array = _read(argument, value)
+    if array.dtype not in ("bool", *FLOATS):
+        rule = "must be bool, True = may not attend, or floats to add to the scaled scores; say which by converting it."
+        raise Wrong(argument, array.dtype, rule, [{argument: np.dtype(bool)}])
+    return array
+
+
+def _read(argument, value):
+    try:
+        if hasattr(value, "detach"):  # a torch tensor, told without importing torch
+            value = value.detach().cpu()
+            value = (value.float() if str(value.dtype) == "torch.bfloat16" else value).numpy()
+        array = np.asarray(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise Wrong(argument, value, f"cannot be read as an array: {error}") from None
+    return array.astype(array.dtype.newbyteorder("="), copy=False)  # torch knows no foreign byte order
 
 
 def read_only(array):

@@ -1,9 +1,12 @@
 """``attend``: one layer, one batch, one Trace."""
 
-import numpy as np
+import bisect
+import math
+
 import psutil
 
-from mha_viz.core.rules import Wrong, one_of
+from mha_viz.core.rules import Shape, Wrong, one_of
+from mha_viz.core.trace import Trace
 
 ENGINES = ("torch", "numpy")
 DTYPES = ("float32", "float64", "float16", "bfloat16")
@@ -16,21 +19,19 @@ def attend(layer, batch, engine="torch", dtype="float32", training=False, genera
     and float64). In training the layer's dropout is drawn once, as PyTorch draws it, from ``generator`` (a ``torch.Generator``;
     PyTorch's global one where None). Raises Wrong where layer and batch do not fit each other, or the result not into memory.
     """
-    one_of("engine", engine, ENGINES)
-    one_of("dtype", dtype, DTYPES if engine == "torch" else DTYPES[:2])
+    engine = one_of("engine", engine, ENGINES)
+    dtype = one_of("dtype", dtype, DTYPES if engine == "torch" else DTYPES[:2])
     _check_widths(layer, batch)
     dropout = layer.dropout if training else 0.0
-    mask = batch.mask(layer.num_heads, len(layer.extra_keys))
+    mask = batch.mask(layer.num_heads, len(layer.extra_keys), dtype)
     S = batch.S + mask.extra
     check_memory(batch.N, layer.num_heads, batch.L, S, layer.embed_dim, dtype=dtype, dropout=dropout > 0)
     keep_scale = draw_dropout((batch.N, layer.num_heads, batch.L, S), dropout, generator, dtype) if dropout else None
     if engine == "numpy":
-        from mha_viz.core import reference
-
-        return reference.attend(layer, batch, mask, np.dtype(dtype).type, keep_scale)
-    from mha_viz.core import engine as torch_engine
-
-    return torch_engine.attend(layer, batch, mask, dtype, keep_scale)
+        from mha_viz.core.reference import compute
+    else:
+        from mha_viz.core.engine import compute
+    return Trace(compute(layer, batch, mask, dtype, keep_scale), layer=layer, batch=batch, training=training)
 
 
 def draw_dropout(shape, p, generator, dtype):
@@ -48,48 +49,72 @@ def draw_dropout(shape, p, generator, dtype):
 
 
 def memory(N, H, L, S, E, *, dtype="float32", dropout=False):
-    """Bytes that a Trace of this size holds once every field has been read.
+    """Bytes that a Trace of this size holds once every field has been read, the input not counted.
 
-    Maps [N, H, L, S]: scores, masked scores (while the softmax runs), probabilities, with dropout also the draw and the
-    weights, and one byte a cell for the mask; their average; and nine tensors of tokens.
+    Maps [N, H, L, S]: scores and probabilities, with dropout also the draw, the weights and what was dropped; at most a byte a
+    cell for the mask. Then the average [N, L, S] and seven tensors of tokens. bfloat16 is kept and leaves as float32 besides.
     """
-    size = 8 if dtype == "float64" else 4
-    maps = N * H * L * S * (size * (5 if dropout else 3) + 1)
-    return maps + N * L * S * size + 9 * N * max(L, S) * E * size
+    size = {"float64": 8, "bfloat16": 6, "float16": 2}.get(dtype, 4)
+    a_cell = 4 * size + 2 if dropout else 2 * size + 1
+    return N * H * L * S * a_cell + N * L * S * size + 7 * N * max(L, S) * E * size
 
 
 def check_memory(N, H, L, S, E, *, dtype="float32", dropout=False, available=None):
-    """Raises Wrong where the Trace would take more than half of the memory that is free, with the length that would fit."""
-    available = psutil.virtual_memory().available if available is None else available
-    needed = memory(N, H, L, S, E, dtype=dtype, dropout=dropout)
-    if needed <= available // 2:
+    """Raises Wrong where the Trace would take more than half of the memory that is free.
+
+    It advises the longest ``seq_len``, the longest ``source_len`` (where the keys are a sequence of their own) and the largest
+    ``batch_size`` that would fit, each with everything else unchanged. ``available`` is in bytes, what is free now where None.
+    """
+
+    def needed(N=N, L=L, S=S):
+        return memory(N, H, L, S, E, dtype=dtype, dropout=dropout)
+
+    available, fits = _free(needed(), available)
+    if fits(needed()):
         return
-
-    def fits(length):
-        return memory(N, H, length, length * S // L or 1, E, dtype=dtype, dropout=dropout) <= available // 2
-
-    low, high = 0, L  # fits(low) or low is 0; not fits(high)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    rule = (
-        f"[N, H, L, S] = [{N}, {H}, {L}, {S}] would take {_size(needed)} with every intermediate; "
-        f"{_size(available // 2)} may be used, half of what is free."
-    )
-    raise Wrong("seq_len", L, rule, [{"seq_len": low}] if low else [])
+    extra = S - L  # columns of add_bias_kv and add_zero_attn, which stay when a sequence that attends to itself is shortened
+    if 0 <= extra <= 2:
+        largest = {"seq_len": _largest(L, lambda length: fits(needed(L=length, S=length + extra)))}
+    else:
+        largest = {
+            "seq_len": _largest(L, lambda length: fits(needed(L=length))),
+            "source_len": _largest(S, lambda length: fits(needed(S=length))),
+        }
+    largest["batch_size"] = _largest(N, lambda count: fits(needed(N=count)))
+    rule = f"[N, H, L, S] = [{N}, {H}, {L}, {S}] would take {_size(needed())} with every intermediate, {_limit(available)}"
+    raise Wrong("seq_len", L, rule, [{name: value} for name, value in largest.items() if value])
 
 
-def check_layer_memory(embed_dim, kdim=None, vdim=None, *, available=None):
+def check_layer_memory(embed_dim, kdim=None, vdim=None, num_heads=1, *, available=None):
     """Raises Wrong where the weights of such a layer, and the one copy of them that the engine makes, would take more than half."""
-    available = psutil.virtual_memory().available if available is None else available
 
     def needed(E):
         return 2 * 4 * E * (2 * E + (kdim or E) + (vdim or E))
 
-    if needed(embed_dim) > available // 2:
-        right = max((2**n for n in range(20) if needed(2**n) <= available // 2), default=1)
-        rule = f"the weights would take {_size(needed(embed_dim))}; {_size(available // 2)} may be used, half of what is free."
-        raise Wrong("embed_dim", embed_dim, rule, [{"embed_dim": right}])
+    available, fits = _free(needed(embed_dim), available)
+    if not fits(needed(embed_dim)):
+        right = num_heads * _largest(embed_dim // num_heads, lambda size: fits(needed(size * num_heads)))
+        rule = f"the weights would take {_size(needed(embed_dim))}, {_limit(available)}"
+        raise Wrong("embed_dim", embed_dim, rule, [{"embed_dim": right}] if right else [])
+
+
+ALWAYS_FREE = 2**26  # bytes; asking the system what is free takes longer than a small Trace may
+
+
+def _free(needed, available):
+    """(bytes that are free, whether a number of bytes is at most half of them)."""
+    if available is None:
+        available = math.inf if needed <= ALWAYS_FREE else psutil.virtual_memory().available
+    return available, lambda size: size <= available / 2
+
+
+def _largest(most, fits):
+    """The largest whole number up to ``most`` that fits, 0 where none does; what fits must go on fitting below."""
+    return bisect.bisect_left(range(1, most + 1), True, key=lambda number: not fits(number))
+
+
+def _limit(available):
+    return f"and {_size(available / 2)} may be used, half of what is free."
 
 
 def _size(count):
@@ -100,13 +125,18 @@ def _size(count):
 
 
 def _check_widths(layer, batch):
-    for name, width in (("query", layer.embed_dim), ("key", layer.kdim), ("value", layer.vdim)):
-        array, source = getattr(batch, name), name
-        if array is None:  # key follows query, value follows key
-            source = "key" if name == "value" and batch.key is not None else "query"
-            array = getattr(batch, source)
-        if array.shape[-1] != width:
-            what = {"query": "embed_dim", "key": "kdim", "value": "vdim"}[name]
-            also = "" if source == name else f" It serves as {name} too: pass a {name} of its own."
-            rule = f"must have the layer's {what}, {width}, as its last axis.{also}"
-            raise Wrong(source, array.shape, rule, [{source: (*array.shape[:-1], width)}])
+    """Raises Wrong where query, key and value are not as wide as the layer's embed_dim, kdim and vdim."""
+    key = batch.query if batch.key is None else batch.key
+    value = key if batch.value is None else batch.value
+    follows = {"key": batch.key is None and "the query", "value": batch.value is None and "the key"}
+    for name, array, what in (("query", batch.query, "embed_dim"), ("key", key, "kdim"), ("value", value, "vdim")):
+        width = getattr(layer, what)
+        if array.shape[-1] == width:
+            continue
+        right = {name: Shape((*array.shape[:-1], width))}
+        if not follows.get(name):
+            raise Wrong(name, Shape(array.shape), f"must have the layer's {what}, {width}, as its last axis.", [right])
+        if name == "value" and batch.key is None:  # a value needs a key beside it
+            right = {"key": Shape(key.shape)} | right
+        rule = f"is needed: {follows[name]}, which would serve, is {array.shape[-1]} wide and the layer's {what} is {width}."
+        raise Wrong(name, None, rule, [right])

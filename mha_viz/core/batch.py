@@ -1,12 +1,13 @@
 """What goes into a layer: queries, keys, values, and everything that says who may see whom."""
 
-from dataclasses import dataclass, fields
+import math
+from dataclasses import dataclass
 
 import numpy as np
 
-from mha_viz.core.arrays import as_array, read_only
-from mha_viz.core.mask import Mask, split_additive
-from mha_viz.core.rules import Wrong, whole
+from mha_viz.core.arrays import as_array, as_mask, read_only
+from mha_viz.core.mask import Mask
+from mha_viz.core.rules import Shape, Wrong, whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,13 +37,12 @@ class Batch:
     key_tokens: tuple | None = None
 
     def __post_init__(self):
-        given = {f.name: getattr(self, f.name) for f in fields(self)[:6] if getattr(self, f.name) is not None}
-        arrays = {name: as_array(name, value) for name, value in given.items()}
-        query = arrays["query"]
-        if query.ndim not in (2, 3):
-            raise Wrong("query", query.shape, "must be [N, L, E], or [L, E] for one item: 3 or 2 axes.")
-        if query.ndim == 2:
-            arrays = {name: array[None] if name != "attn_mask" else array for name, array in arrays.items()}
+        arrays = {}
+        for name in ("query", "key", "value", "key_padding_mask", "attn_mask", "query_padding_mask"):
+            given = getattr(self, name)
+            if given is not None or name == "query":
+                arrays[name] = (as_mask if name.endswith("mask") else as_array)(name, given)
+        arrays = _batched(arrays)
         self._check_sequences(arrays)
         self._check_masks(arrays)
         if self.window is not None:
@@ -71,74 +71,83 @@ class Batch:
     def S(self):
         return self.query.shape[1] if self.key is None else self.key.shape[1]
 
-    def mask(self, num_heads, extra=0):
-        """The masks of this batch as one ``Mask`` for a layer with ``num_heads`` heads and ``extra`` columns after the keys."""
-        hidden, added = None, None
+    def mask(self, num_heads, extra=0, dtype="float32"):
+        """The masks of this batch as one ``Mask`` for a layer with ``num_heads`` heads and ``extra`` columns after the keys.
+
+        What is added to the scores is rounded to ``dtype`` first, as the scores are: in float16 −1e9 is −∞ and hides its key.
+        """
+        dense, padded, added = None, None, []
         if self.attn_mask is not None:
             shaped = self.attn_mask[None, None]  # [1, 1, L, S]
             if self.attn_mask.ndim == 3:
                 if len(self.attn_mask) != self.N * num_heads:
                     raise self._wrong_head_axis(num_heads)
                 shaped = self.attn_mask.reshape(self.N, num_heads, self.L, self.S)
-            hidden, added = (shaped, None) if shaped.dtype == bool else split_additive(shaped)
-        padded = self.key_padding_mask
-        if padded is not None and padded.dtype != bool:
-            padded, padding_bias = split_additive(padded)
-            if padding_bias is not None:
-                padding_bias = padding_bias[:, None, None, :]  # [N, 1, 1, S]
-                added = padding_bias if added is None else added + padding_bias
-        return Mask(self.L, self.S, extra, self.causal, self.window, padded, hidden, added)
+            if shaped.dtype == bool:
+                dense = shaped
+            else:
+                added.append(_rounded("attn_mask", shaped, dtype))
+        if self.key_padding_mask is not None:
+            if self.key_padding_mask.dtype == bool:
+                padded = self.key_padding_mask
+            else:
+                added.append(_rounded("key_padding_mask", self.key_padding_mask[:, None, None], dtype))  # [N, 1, 1, S]
+        if not added:
+            return Mask(self.L, self.S, extra, self.causal, self.window, padded, dense)
+        with np.errstate(over="ignore"):
+            bias = sum(added)  # [1|N, 1|H, 1|L, S]
+        hidden = np.isneginf(bias)
+        if hidden.any():
+            dense = hidden if dense is None else dense | hidden  # [1|N, 1|H, 1|L, S]
+            bias = np.where(hidden, bias.dtype.type(0), bias)
+        return Mask(self.L, self.S, extra, self.causal, self.window, padded, dense, bias if bias.any() else None)
 
     def _check_sequences(self, arrays):
-        N, S = arrays["query"].shape[0], arrays.get("key", arrays["query"]).shape[1:2]
-        if 0 in arrays["query"].shape:
-            raise Wrong("query", arrays["query"].shape, "must hold at least one item, one token and one number a token.")
+        query, key = arrays["query"], arrays.get("key", arrays["query"])
+        N, S = len(query), key.shape[1]
+        if 0 in query.shape:
+            raise Wrong("query", Shape(query.shape), "must hold at least one item, one token and one number a token.")
         if "value" in arrays and "key" not in arrays:
-            raise Wrong("value", arrays["value"].shape, "needs a key beside it: pass key as well, even where it is the query.")
+            rule = "needs a key beside it: pass key as well, even where it is the query."
+            raise Wrong("value", Shape(arrays["value"].shape), rule)
         for name in ("key", "value"):
             if name not in arrays:
                 continue
             shape = arrays[name].shape
-            if len(shape) != 3:
-                raise Wrong(name, shape, f"must have as many axes as the query, whose shape is {self._given_shape(arrays)}.")
             if shape[0] != N:
                 rule = f"must have the query's batch size, {N}, as its first axis (batch first)."
-                raise Wrong(name, shape, rule, [{name: (N, *shape[1:])}])
-            if shape[1:2] != S:
-                raise Wrong(name, shape, f"must have the key's length, {S[0]}.", [{name: (N, *S, shape[2])}])
-
-    def _given_shape(self, arrays):
-        return tuple(np.shape(self.query)) if np.ndim(self.query) == 2 else arrays["query"].shape
+                raise Wrong(name, Shape(shape), rule, [{name: Shape((N, *shape[1:]))}])
+            if 0 in shape:
+                raise Wrong(name, Shape(shape), "must hold at least one token and one number a token.")
+            if shape[1] != S:
+                raise Wrong(name, Shape(shape), f"must have the key's length, {S}.", [{name: Shape((N, S, shape[2]))}])
 
     def _check_masks(self, arrays):
         N, L = arrays["query"].shape[:2]
         S = arrays.get("key", arrays["query"]).shape[1]
-        for name, right in (("key_padding_mask", (N, S)), ("query_padding_mask", (N, L))):
+        for name, letters, right in (("key_padding_mask", "[N, S]", (N, S)), ("query_padding_mask", "[N, L]", (N, L))):
             if name in arrays and arrays[name].shape != right:
                 shape = arrays[name].shape
-                letters = "[N, S]" if name == "key_padding_mask" else "[N, L]"
                 hint = " It looks transposed." if shape == right[::-1] else ""
                 rule = f"must be {letters} = {right}, batch first whatever the layout of the input.{hint}"
-                raise Wrong(name, shape, rule, [{name: right}])
+                raise Wrong(name, Shape(shape), rule, [{name: Shape(right)}])
         if "query_padding_mask" in arrays and arrays["query_padding_mask"].dtype != bool:
-            raise Wrong("query_padding_mask", "floats", "must be bool: a query is padding or it is not.")
+            padding = arrays["query_padding_mask"].dtype
+            rule = "must be bool: a query is padding or it is not."
+            raise Wrong("query_padding_mask", padding, rule, [{"query_padding_mask": np.dtype(bool)}])
         if "attn_mask" in arrays:
             shape = arrays["attn_mask"].shape
             if len(shape) not in (2, 3):
                 hint = f" Reshape it: attn_mask.reshape({shape[0] * shape[1]}, {L}, {S})." if len(shape) == 4 else ""
-                raise Wrong("attn_mask", shape, f"must be [L, S] = {(L, S)} or [N·H, L, S].{hint}", [{"attn_mask": (L, S)}])
+                rule = f"must be [L, S] = {(L, S)} or [N·H, L, S].{hint}"
+                raise Wrong("attn_mask", Shape(shape), rule, [{"attn_mask": Shape((L, S))}])
             if shape[-2:] != (L, S):
                 hint = " It looks transposed: rows are queries, columns are keys." if shape[-2:] == (S, L) else ""
-                raise Wrong("attn_mask", shape, f"must end in [L, S] = {(L, S)}.{hint}", [{"attn_mask": (*shape[:-2], L, S)}])
+                rule = f"must end in [L, S] = {(L, S)}.{hint}"
+                raise Wrong("attn_mask", Shape(shape), rule, [{"attn_mask": Shape((*shape[:-2], L, S))}])
         for name in ("attn_mask", "key_padding_mask"):
-            mask = arrays.get(name)
-            if mask is not None and mask.dtype != bool and (np.isnan(mask).any() or np.isposinf(mask).any()):
-                bad = "NaN" if np.isnan(mask).any() else "+inf"
-                raise Wrong(
-                    name,
-                    bad,
-                    "may hold finite numbers and −inf only: anything else makes the whole row NaN. (0 · −inf is NaN.)",
-                )
+            if name in arrays and arrays[name].dtype != bool:
+                _check_added(name, arrays[name])
 
     def _wrong_head_axis(self, num_heads):
         got, right = self.attn_mask.shape, (self.N * num_heads, self.L, self.S)
@@ -148,7 +157,8 @@ class Batch:
             hint = f"One mask per head: tile it over the items, attn_mask.repeat({self.N}, 1, 1)."
         else:
             hint = "Item n, head h stands at row n·H + h."
-        return Wrong("attn_mask", got, f"must be [N·H, L, S] = {right} for {num_heads} heads. {hint}", [{"attn_mask": right}])
+        rule = f"must be [N·H, L, S] = {right} for {num_heads} heads. {hint}"
+        return Wrong("attn_mask", Shape(got), rule, [{"attn_mask": Shape(right)}])
 
     def _tokens(self, argument, length):
         tokens = getattr(self, argument)
@@ -157,12 +167,44 @@ class Batch:
         if isinstance(tokens, str) or any(isinstance(item, str) for item in tokens):
             raise Wrong(argument, tokens, 'must be one sequence of texts per batch item: (("the", "cat"), …).')
         tokens = tuple(tuple(map(str, item)) for item in tokens)
-        if len(tokens) != self.N or {len(item) for item in tokens} != {length}:
-            counts = tuple(len(item) for item in tokens)
-            raise Wrong(
-                argument,
-                counts,
-                f"must name {length} tokens for each of {self.N} batch items.",
-                [{argument: (length,) * self.N}],
-            )
+        counts = tuple(len(item) for item in tokens)
+        if counts != (length,) * self.N:
+            raise Wrong(argument, counts, f"must name {length} tokens for each of {self.N} batch items; these are its counts.")
         return tokens
+
+
+def _batched(arrays):
+    """The arrays with a batch axis, N = 1 where the query has none; raises Wrong where query, key and value differ in their axes."""
+    query = arrays["query"]
+    if query.ndim not in (2, 3):
+        raise Wrong("query", Shape(query.shape), "must be [N, L, E], or [L, E] for one item: 3 or 2 axes.")
+    for name in ("key", "value"):
+        if name in arrays and arrays[name].ndim != query.ndim:
+            rule = f"must have {query.ndim} axes, as the query of shape {query.shape} has."
+            raise Wrong(name, Shape(arrays[name].shape), rule)
+    if query.ndim == 3:
+        return arrays
+    lacking = {"query": 2, "key": 2, "value": 2, "key_padding_mask": 1, "query_padding_mask": 1}
+    return {name: array[None] if array.ndim == lacking.get(name) else array for name, array in arrays.items()}
+
+
+def _rounded(name, mask, dtype):
+    """A float mask with the numbers that it has in ``dtype``; NumPy has no bfloat16, so that one is float32."""
+    if dtype == "bfloat16":
+        import torch
+
+        rounded = torch.tensor(mask).bfloat16().float().numpy()
+    else:
+        with np.errstate(over="ignore"):
+            rounded = mask.astype(dtype)
+    _check_added(name, rounded)
+    return rounded
+
+
+def _check_added(name, mask):
+    if np.isnan(mask).any() or np.isposinf(mask).any():
+        bad = math.nan if np.isnan(mask).any() else math.inf
+        rule = (
+            f"may hold finite numbers ({mask.dtype}) and −inf only: anything else makes the whole row NaN. (0 · −inf is NaN.)"
+        )
+        raise Wrong(name, bad, rule)

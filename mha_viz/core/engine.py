@@ -6,135 +6,158 @@ passed: both change answers.
 """
 
 import math
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
 
 import torch
 from torch.nn import functional as F
 
 from mha_viz.core.arrays import read_only
-from mha_viz.core.trace import Trace, broadcast
+from mha_viz.core.trace import Trace
 
 
-def attend(layer, batch, mask, dtype, keep_scale=None):
-    """A Trace that holds q, k, v and computes everything after them when it is first asked for."""
+def compute(layer, batch, mask, dtype, keep_scale=None):
+    """The fields of a Trace: q, k, v are there, everything after them is a function that computes it when it is first asked for.
+
+    ``keep_scale`` [N, H, L, S] multiplies the weights: 0 or 1 / (1 − p), None where nothing is dropped.
+    """
     steps = Steps(layer, batch, mask, getattr(torch, dtype), keep_scale)
-    fields = {name: partial(steps.leave, name) for name in Trace.fields()}
-    return Trace(fields, layer=layer, batch=batch, training=keep_scale is not None)
+    return {name: partial(steps.leave, name) for name in Trace.fields()}
+
+
+class step:
+    """A tensor of Steps: made when it is first read, then kept.
+
+    ``functools.cached_property`` would do, but before Python 3.12 it holds one lock for all instances: sessions would wait for
+    each other.
+    """
+
+    def __init__(self, make):
+        self.make, self.name = make, make.__name__
+
+    def __get__(self, steps, owner):
+        tensor = vars(steps)[self.name] = self.make(steps)
+        return tensor
 
 
 class Steps:
-    """The tensors of one call; each is computed once, from those before it."""
+    """The tensors of one call; each is computed once, from those before it. Heads are kept as PyTorch keeps them, [N·H, …]."""
 
     @torch.no_grad()
-    def __init__(self, layer, batch, mask, dtype, keep_scale):
-        self.N, self.H, self.L = batch.N, layer.num_heads, batch.L
+    def __init__(self, layer, batch, rules, dtype, keep_scale):
+        N, H, D = batch.N, layer.num_heads, layer.head_dim
         self.W = parameters(layer, dtype)
-        self.mask_rules, self.dtype = mask, dtype
+        self.rules, self.dtype = rules, dtype
         self.keep_scale = None if keep_scale is None else torch.tensor(keep_scale, dtype=dtype).flatten(0, 1)  # [N·H, L, S]
         query = _sequence_first(batch.query, dtype)  # [L, N, E]
         key = query if batch.key is None else _sequence_first(batch.key, dtype)  # [S, N, kdim]
         value = key if batch.value is None else _sequence_first(batch.value, dtype)  # [S, N, vdim]
         q, k, v = project(self.W, query, key, value)  # [L|S, N, H·D] each
         if "bias_k" in self.W:
-            k = torch.cat([k, self.W["bias_k"].repeat(1, self.N, 1)])  # [S + 1, N, H·D]
-            v = torch.cat([v, self.W["bias_v"].repeat(1, self.N, 1)])
-        split = [t.view(len(t), self.N * self.H, layer.head_dim).transpose(0, 1) for t in (q, k, v)]  # [N·H, L|S, D]
+            k = torch.cat([k, self.W["bias_k"].repeat(1, N, 1)])  # [S + 1, N, H·D]
+            v = torch.cat([v, self.W["bias_v"].repeat(1, N, 1)])  # [S + 1, N, H·D]
+        q, k, v = (t.view(t.shape[0], N * H, D).transpose(0, 1) for t in (q, k, v))  # [N·H, L|S, D] each
         if layer.add_zero_attn:
-            zero = split[1].new_zeros(self.N * self.H, 1, layer.head_dim)
-            split[1:] = (torch.cat([t, zero], dim=1) for t in split[1:])  # [N·H, S + 1, D]
-        self.q, self.k, self.v = split
-        self.S = self.k.shape[1]
+            zero = k.new_zeros(N * H, 1, D)
+            k, v = torch.cat([k, zero], dim=1), torch.cat([v, zero], dim=1)  # [N·H, S + 1, D]
+        self.q, self.k, self.v = q, k, v
+        self.shape = (N, H, batch.L, k.shape[1])
 
-    @cached_property
-    def hidden(self):
-        return self.mask_rules.hidden()  # [1|N, 1|H, L, S]
-
-    @cached_property
-    def bias(self):
-        return self.mask_rules.added()  # [1|N, 1|H, 1|L, S]
-
-    @cached_property
+    @step
     def scores(self):
         scaled = self.q * math.sqrt(1.0 / self.q.shape[-1])
         return torch.bmm(scaled, self.k.transpose(-2, -1))  # [N·H, L, S]
 
-    @cached_property
-    def probabilities(self):
-        if self.mask_rules.empty:
-            return torch.softmax(self.scores, dim=-1)  # [N·H, L, S]
-        added = torch.zeros((), dtype=self.dtype) if self.bias is None else torch.tensor(self.bias, dtype=self.dtype)
-        added = torch.where(torch.from_numpy(self.hidden), -torch.inf, added)  # [1|N, 1|H, L, S]
-        masked = self.heads(self.scores) + added  # [N, H, L, S]
-        return torch.softmax(masked.flatten(0, 1), dim=-1)  # [N·H, L, S]
+    @step
+    def mask(self):
+        return torch.from_numpy(self.rules.hidden())  # [1|N, 1|H, L, S]
 
-    @cached_property
+    @step
+    def mask_bias(self):
+        added = self.rules.added()
+        return None if added is None else torch.tensor(added, dtype=self.dtype)  # [1|N, 1|H, 1|L, S]
+
+    @step
+    def probabilities(self):
+        if self.rules.empty:
+            return torch.softmax(self.scores, dim=-1)  # [N·H, L, S]
+        added = torch.zeros((), dtype=self.dtype) if self.mask_bias is None else self.mask_bias
+        added = torch.where(self.mask, -torch.inf, added)  # [1|N, 1|H, L, S]
+        masked = (self.heads(self.scores) + added).flatten(0, 1)  # [N·H, L, S]
+        return torch.softmax(masked, dim=-1, out=masked)  # in place: fresh memory for a large map costs more than its softmax
+
+    @step
+    def dropped(self):
+        return None if self.keep_scale is None else self.keep_scale == 0  # [N·H, L, S]
+
+    @step
     def weights(self):
         return self.probabilities if self.keep_scale is None else self.probabilities * self.keep_scale  # [N·H, L, S]
 
-    @cached_property
+    @step
     def mean_weights(self):
         return self.heads(self.weights).mean(dim=1)  # [N, L, S]
 
-    @cached_property
+    @step
+    def undefined(self):
+        return self.mask.all(dim=-1)  # [1|N, 1|H, L]
+
+    @step
     def head_outputs(self):
         return torch.bmm(self.weights, self.v)  # [N·H, L, D]
 
-    @cached_property
+    @step
     def concat(self):
-        return self.head_outputs.transpose(0, 1).reshape(self.L * self.N, -1)  # [L·N, H·D]
+        N, _, L, _ = self.shape
+        return self.head_outputs.transpose(0, 1).reshape(L * N, -1)  # [L·N, H·D]
 
-    @cached_property
+    @step
+    @torch.no_grad()
     def output(self):
         return F.linear(self.concat, self.W["out_proj.weight"], self.W.get("out_proj.bias"))  # [L·N, E]
 
     def heads(self, tensor):
-        return tensor.view(self.N, self.H, *tensor.shape[1:])  # [N·H, …] → [N, H, …]
+        return tensor.view(*self.shape[:2], *tensor.shape[1:])  # [N·H, …] → [N, H, …]
 
-    @torch.no_grad()
     def leave(self, name):
         """The field ``name`` of a Trace, as read-only NumPy (bfloat16 as float32)."""
-        shape = (self.N, self.H, self.L, self.S)
-        if name == "mask":
-            return broadcast(self.hidden, shape)
-        if name == "mask_bias":
-            return None if self.bias is None else broadcast(self.bias, shape)
-        if name == "undefined":
-            return broadcast(self.hidden.all(axis=-1), shape[:3])
-        if name == "dropped":
-            return None if self.keep_scale is None else read_only(self.heads(self.keep_scale == 0).numpy())
         tensor = getattr(self, name)
-        if name in ("concat", "output"):
-            tensor = tensor.view(self.L, self.N, -1).transpose(0, 1)  # [L·N, E] → [N, L, E]
+        if tensor is None:
+            return None
+        if name in ("mask", "mask_bias", "undefined"):
+            tensor = tensor.expand(self.shape[: tensor.ndim])  # [N, H, L, S] or [N, H, L]
+        elif name in ("concat", "output"):
+            N, _, L, _ = self.shape
+            tensor = tensor.view(L, N, -1).transpose(0, 1)  # [L·N, E] → [N, L, E]
         elif name != "mean_weights":
             tensor = self.heads(tensor)  # [N, H, …]
-        return read_only((tensor.float() if self.dtype == torch.bfloat16 else tensor).numpy())
+        return read_only((tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy())
 
 
 def project(W, query, key, value):
     """q, k, v after the input projections, [L|S, N, H·D] each, by as many matrix products as PyTorch would use."""
-    b = W.get("in_proj_bias")
     if "in_proj_weight" not in W:
-        biases = (None,) * 3 if b is None else b.chunk(3)
-        return tuple(
-            F.linear(x, W[f"{n}_proj_weight"], bias) for x, n, bias in zip((query, key, value), "qkv", biases, strict=True)
-        )
-    w, E = W["in_proj_weight"], query.shape[-1]
-    parts = [3] if key is query and value is key else [1, 2] if value is key else [1, 1, 1]
-    weights, inputs = w.split([E * n for n in parts]), (query, key, value)
-    biases = (None,) * len(parts) if b is None else b.split([E * n for n in parts])
-    projected = []
-    for x, weight, bias, n in zip(inputs, weights, biases, parts, strict=False):
-        joint = F.linear(x, weight, bias)  # [L|S, N, n·E]
-        if n == 1:
-            projected.append(joint)
-        else:
-            projected.extend(
-                joint.unflatten(-1, (n, E)).unsqueeze(0).transpose(0, -2).squeeze(-2).contiguous()
-            )  # n × [L|S, N, E]
+        weights = [W[f"{name}_proj_weight"] for name in "qkv"]
+        biases = W["in_proj_bias"].chunk(3) if "in_proj_bias" in W else (None,) * 3
+        return tuple(map(F.linear, (query, key, value), weights, biases))
+    weight, bias = W["in_proj_weight"], W.get("in_proj_bias")
+    size = weight.shape[0] // 3  # H·D
+    if value is key is query:
+        parts = ((query, 3),)
+    elif value is key:
+        parts = ((query, 1), (key, 2))
+    else:
+        parts = ((query, 1), (key, 1), (value, 1))
+    projected, start = [], 0
+    for x, count in parts:
+        rows = slice(start, start := start + count * size)
+        joint = F.linear(x, weight[rows], None if bias is None else bias[rows])  # [L|S, N, count·H·D]
+        apart = joint.view(*x.shape[:2], count, size).movedim(2, 0).contiguous()  # [count, L|S, N, H·D]
+        projected.extend(apart.unbind())
     return tuple(projected)
 
 
 @lru_cache(maxsize=16)
+@torch.inference_mode(False)  # whoever asks first: what is made in inference mode never requires gradients
 def parameters(layer, dtype):
     """The layer's weights as tensors: a copy, kept while the layer is in use.
 

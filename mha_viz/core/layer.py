@@ -8,7 +8,7 @@ from types import MappingProxyType
 import numpy as np
 
 from mha_viz.core.arrays import as_array, read_only
-from mha_viz.core.rules import Wrong, fraction, head_dim, whole
+from mha_viz.core.rules import Shape, Wrong, fraction, head_dim, whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +68,10 @@ class Layer:
         ``num_heads``, ``add_zero_attn`` and ``dropout`` are not in a state dict and have to be said. Raises Wrong for a name
         that is missing or unknown, or a shape that does not fit.
         """
+        if not isinstance(state_dict, Mapping):
+            raise Wrong("state_dict", state_dict, "must map names to arrays, as a module's .state_dict() does.")
         weights = _frozen(state_dict)
-        if "out_proj.weight" not in weights:
+        if "out_proj.weight" not in weights or weights["out_proj.weight"].ndim != 2:
             raise Wrong("state_dict", sorted(weights), "must hold 'out_proj.weight' [E, E], as nn.MultiheadAttention's does.")
         E = weights["out_proj.weight"].shape[0]
         expected = {"out_proj.weight": (E, E)}
@@ -95,8 +97,15 @@ class Layer:
             )
         for name, shape in expected.items():
             if weights[name].shape != shape:
-                raise Wrong(name, weights[name].shape, f"must have shape {shape} where embed_dim is {E}.", [{name: shape}])
-        return cls(weights, num_heads, head_dim(E, num_heads), fraction("dropout", dropout), bool(add_zero_attn))
+                hint = " It looks transposed: y = x @ W.T + b." if weights[name].shape == shape[::-1] else ""
+                rule = f"must have shape {shape} where embed_dim is {E}.{hint}"
+                raise Wrong(name, Shape(weights[name].shape), rule, [{name: Shape(shape)}])
+        try:
+            size = head_dim(E, num_heads)
+        except Wrong as wrong:  # embed_dim is the weights' own: only num_heads can change
+            nearest = [change for change in wrong.nearest if "num_heads" in change]
+            raise Wrong(wrong.argument, wrong.value, wrong.rule, nearest) from None
+        return cls(weights, num_heads, size, fraction("dropout", dropout), bool(add_zero_attn))
 
     @property
     def embed_dim(self):
@@ -116,11 +125,11 @@ class Layer:
 
     @property
     def kdim(self):
-        return self.projections[1].shape[1]
+        return self.weights["in_proj_weight" if self.packed else "k_proj_weight"].shape[1]
 
     @property
     def vdim(self):
-        return self.projections[2].shape[1]
+        return self.weights["in_proj_weight" if self.packed else "v_proj_weight"].shape[1]
 
     @property
     def extra_keys(self):

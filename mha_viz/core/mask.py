@@ -15,8 +15,8 @@ class Mask:
     With L ≠ S, ``causal`` is aligned bottom-right: the last query stands at the last key, so that a query sees the past of its
     own position. A ``window`` of w lets a query see w keys backwards, itself included; when not causal, as far forwards too.
 
-    ``padded`` [N, S] bool hides keys, ``dense`` [1|N, 1|H, L, S] bool hides pairs. ``bias`` [1|N, 1|H, 1|L, S] is added to the
-    scaled scores; where it is −inf, the pair is hidden and the bias 0.
+    ``padded`` [N, S] bool hides keys, ``dense`` [1|N, 1|H, 1|L, S] bool hides pairs. ``bias`` [1|N, 1|H, 1|L, S], finite, is
+    added to the scaled scores: a −inf in a person's mask is True in ``dense`` and 0 in ``bias``.
     """
 
     num_queries: int
@@ -47,15 +47,14 @@ class Mask:
         if self.padded is not None:
             hidden = hidden | self.padded[:, None, None, :]  # [N, 1, rows, S]
         if self.dense is not None:
-            hidden = hidden | self.dense[:, :, start:stop]  # [N, 1|H, rows, S]
+            hidden = hidden | _rows(self.dense, start, stop)  # [N, 1|H, rows, S]
         return self._with_extra(hidden, False)
 
     def added(self, start=0, stop=None):
         """[1|N, 1|H, 1|rows, S + extra] float: what is added to the scaled scores of these queries; None where nothing is."""
         if self.bias is None:
             return None
-        rows = self.bias if self.bias.shape[2] == 1 else self.bias[:, :, start:stop]
-        return self._with_extra(rows, 0)
+        return self._with_extra(_rows(self.bias, start, stop), 0)
 
     def _with_extra(self, array, value):
         if not self.extra:
@@ -63,8 +62,5 @@ class Mask:
         return np.pad(array, [(0, 0)] * 3 + [(0, self.extra)], constant_values=value)  # [..., S] → [..., S + extra]
 
 
-def split_additive(mask):
-    """A float mask as (hidden, bias): −inf becomes True in ``hidden``, all else stays in ``bias``; None where there is none."""
-    hidden = np.isneginf(mask)
-    bias = np.where(hidden, mask.dtype.type(0), mask)
-    return hidden if hidden.any() else None, bias if bias.any() else None
+def _rows(array, start, stop):
+    return array if array.shape[2] == 1 else array[:, :, start:stop]  # [1|N, 1|H, 1|rows, S]

@@ -3,11 +3,13 @@
 import numpy as np
 
 from mha_viz.core.arrays import read_only
-from mha_viz.core.trace import Trace, broadcast
+from mha_viz.core.trace import broadcast
 
 
-def attend(layer, batch, mask, dtype, keep_scale=None):
-    """A Trace with every field there. ``keep_scale`` [N, H, L, S] multiplies the weights: 0 or 1 / (1 − p), None in eval mode."""
+@np.errstate(invalid="ignore", over="ignore")  # NaN and ∞ in the input flow through, as they do in PyTorch
+def compute(layer, batch, mask, dtype, keep_scale=None):
+    """Every field of a Trace. ``keep_scale`` [N, H, L, S] multiplies the weights: 0 or 1 / (1 − p), None where nothing is dropped."""
+    dtype = np.dtype(dtype).type
     W = {name: array.astype(dtype) for name, array in layer.weights.items()}
     Wq, Wk, Wv = (weight.astype(dtype) for weight in layer.projections)
     D, H = layer.head_dim, layer.num_heads
@@ -16,10 +18,10 @@ def attend(layer, batch, mask, dtype, keep_scale=None):
     key = query if batch.key is None else batch.key.astype(dtype)  # [N, S, kdim]
     value = key if batch.value is None else batch.value.astype(dtype)  # [N, S, vdim]
 
-    hidden, bias = mask.hidden(), mask.added()
     shape = (batch.N, H, batch.L, batch.S + mask.extra)
-    hidden = broadcast(hidden, shape)
-    bias = None if bias is None else broadcast(bias.astype(dtype), shape)
+    hidden, bias = broadcast(mask.hidden(), shape), mask.added()
+    bias = None if bias is None else broadcast(bias, shape)
+    added = np.where(hidden, dtype(-np.inf), dtype(0) if bias is None else bias)  # [N, H, L, S]
     made = {name: [] for name in ("q", "k", "v", "scores", "probabilities", "weights", "head_outputs", "concat", "output")}
 
     for n in range(batch.N):
@@ -34,7 +36,7 @@ def attend(layer, batch, mask, dtype, keep_scale=None):
             if layer.add_zero_attn:
                 K, V = np.vstack([K, np.zeros((1, D), dtype)]), np.vstack([V, np.zeros((1, D), dtype)])  # [S + 1, D]
             scores = Q @ K.T / np.sqrt(dtype(D))  # [L, S]
-            probabilities = softmax(np.where(hidden[n, h], -np.inf, scores if bias is None else scores + bias[n, h]))  # [L, S]
+            probabilities = softmax(scores + added[n, h])  # [L, S]
             weights = probabilities if keep_scale is None else probabilities * keep_scale[n, h]  # [L, S]
             for name, step in zip(heads, (Q, K, V, scores, probabilities, weights, weights @ V), strict=True):
                 heads[name].append(step)
@@ -45,6 +47,8 @@ def attend(layer, batch, mask, dtype, keep_scale=None):
         made["output"].append(concat @ W["out_proj.weight"].T + W.get("out_proj.bias", 0))  # [L, E]
 
     fields = {name: read_only(np.array(steps)) for name, steps in made.items()}
+    if keep_scale is None:
+        fields["weights"] = fields["probabilities"]
     fields |= {
         "mask": hidden,
         "mask_bias": bias,
@@ -52,14 +56,14 @@ def attend(layer, batch, mask, dtype, keep_scale=None):
         "mean_weights": read_only(fields["weights"].mean(axis=1)),  # [N, L, S]
         "undefined": read_only(hidden.all(axis=-1)),  # [N, H, L]
     }
-    return Trace(fields, layer=layer, batch=batch, training=keep_scale is not None)
+    return fields
 
 
+@np.errstate(invalid="ignore")  # −inf − (−inf), in a row without keys
 def softmax(scores):
     """exp(s) / Σ exp(s) over the last axis, shifted by its largest value so that no exp overflows.
 
     A row of −inf has no distribution: it comes out as NaN, and stays NaN.
     """
-    with np.errstate(invalid="ignore"):  # −inf − (−inf), in a row without keys
-        weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        return weights / weights.sum(axis=-1, keepdims=True)
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return weights / weights.sum(axis=-1, keepdims=True)

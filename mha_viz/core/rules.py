@@ -3,6 +3,12 @@
 import math
 import operator
 
+import numpy as np
+
+
+class Shape(tuple):
+    """The shape of an array, in place of the array: what a Wrong shows, and what it advises."""
+
 
 class Wrong(ValueError):
     """A value that breaks a rule.
@@ -13,21 +19,24 @@ class Wrong(ValueError):
 
     def __init__(self, argument, value, rule, nearest=()):
         self.argument, self.value, self.rule, self.nearest = argument, value, rule, tuple(nearest)
-        super().__init__(f"{argument} = {_shown(value)}: {rule}{self.advice}")
+        super().__init__(f"{_told(argument, value)}: {rule}{self.advice}")
 
     def __reduce__(self):  # exceptions are rebuilt from .args, which hold the sentence alone
         return type(self), (self.argument, self.value, self.rule, self.nearest)
 
     @property
     def advice(self):
-        choices = [", ".join(f"{name} = {_shown(value)}" for name, value in change.items()) for change in self.nearest]
+        choices = [", ".join(_told(name, value) for name, value in change.items()) for change in self.nearest]
         return f" Nearest right: {' or '.join(choices)}." if choices else ""
 
 
-def _shown(value):
-    text = value if isinstance(value, str) else repr(value)
-    text = repr(text) if isinstance(value, str) else text
-    return text if len(text) <= 60 else text[:57] + "…"
+def _told(argument, value):
+    if isinstance(value, Shape):
+        return f"{argument} of shape {tuple(value)}"
+    if isinstance(value, np.dtype):
+        return f"{argument} of type {value}"
+    text = repr(value.item() if isinstance(value, np.generic) else value)
+    return f"{argument} = {text if len(text) <= 60 else text[:57] + '…'}"
 
 
 def whole(argument, value, least, most=None):
@@ -61,10 +70,10 @@ def fraction(argument, value):
 
 
 def one_of(argument, value, choices):
-    """``value`` if it is one of ``choices``; raises Wrong otherwise, with all choices."""
+    """The one of ``choices`` that equals ``value``; raises Wrong otherwise, with all choices."""
     if value not in choices:
         raise Wrong(argument, value, f"must be one of {', '.join(map(str, choices))}.", [{argument: c} for c in choices])
-    return value
+    return choices[choices.index(value)]
 
 
 def head_dim(embed_dim, num_heads):

@@ -1,5 +1,7 @@
 """All that one attention layer did, as one immutable value: the only thing that a view reads."""
 
+from functools import cache
+
 import numpy as np
 
 from mha_viz.core.arrays import read_only
@@ -28,6 +30,9 @@ class Field:
         if callable(value):  # two threads may both compute it; they get equal values, and either may stay
             value = trace._fields[self.name] = value()
         return value
+
+    def __set__(self, trace, value):
+        raise AttributeError(f"a Trace cannot be changed: {self.name} is what was computed.")
 
 
 class Trace:
@@ -59,6 +64,7 @@ class Trace:
         self.layer, self.batch, self.training, self.name = layer, batch, training, name
 
     @classmethod
+    @cache
     def fields(cls):
         """The names of all tensors that a Trace can hold, in the order in which they are made."""
         return tuple(name for name, field in vars(cls).items() if isinstance(field, Field))
