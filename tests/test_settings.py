@@ -2,13 +2,14 @@
 
 from dataclasses import asdict, replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from mha_viz.core.rules import Wrong
-from mha_viz.settings import Settings, View, from_address, from_json, to_address, to_json
+from mha_viz.settings import Settings, View, from_address, from_json, read_mask, to_address, to_json
 
 WORDS = "the cat sat\nhello"
 
@@ -31,7 +32,7 @@ WORDS = "the cat sat\nhello"
         ({"padding": (0, 21)}, "padding", "21 tokens of item 1, which has 20", {"seq_len": 21}),
         ({"padding": (0, -1)}, "padding", "0 or more", {"padding": (0, 0)}),
         ({"padding": (1, "x")}, "padding", "'x' is not", {"padding": (1, 0)}),
-        ({"padding": 3}, "padding", "one per batch item", {"padding": (3,)}),
+        ({"padding": 3}, "padding", "one per batch item", {"padding": ()}),
         ({"padding": (1, 1, 1, 1)}, "padding", "names 4 batch items, and there are 3", {"batch_size": 4}),
         ({"padding_side": "top"}, "padding_side", "right, left", {"padding_side": "left"}),
         ({"causal": "yes"}, "causal", "True, False", {"causal": True}),
@@ -43,6 +44,13 @@ WORDS = "the cat sat\nhello"
         ({"words": " \n "}, "words", "at least one word", None),
         ({"source_padding": (1,)}, "source_padding", "there is none", {"source_padding": ()}),
         ({"words": WORDS, "padding": (), "source_words": "a"}, "source_words", "one line per batch item: 2", None),
+        ({"attn_mask": "010"}, "attn_mask", "1 lines of 3 entries; L × S is 20 × 20", {"attn_mask": None}),
+        ({"attn_mask": "01/0"}, "attn_mask", "line 0 has 2, line 1 has 1", {"attn_mask": None}),
+        ({"attn_mask": "a b"}, "attn_mask", "could not convert string to float", {"attn_mask": None}),
+        ({"attn_mask": "nan 0.5"}, "attn_mask", "NaN and +inf make whole rows NaN", {"attn_mask": None}),
+        ({"attn_mask": ""}, "attn_mask", "a line per query", {"attn_mask": None}),
+        ({"case": "small"}, "case", "random, tiny", {"case": "random"}),
+        ({"case": "tiny"}, "embed_dim", "worked by hand for embed_dim = 4", {"case": "random"}),
         ({"source_len": 5, "source_padding": (6,)}, "source_padding", "6 tokens of item 0, which has 5", {"source_len": 6}),
     ],
 )
@@ -83,6 +91,20 @@ def test_words_set_the_sizes():
     assert (settings.N, settings.L, settings.S) == (2, 5, 5)  # three words and two pads
 
 
+def test_a_typed_mask_has_one_spelling():
+    typed = Settings(seq_len=3, padding=(), attn_mask="0 1 1\n0,0,1\n 000 ")
+    assert typed.attn_mask == "011/001/000"
+    np.testing.assert_array_equal(read_mask(typed.attn_mask), np.triu(np.ones((3, 3), bool), 1))
+    added = Settings(seq_len=2, padding=(), attn_mask="0.5 -inf; 1. −2")
+    assert added.attn_mask == "0.5,-inf/1.0,-2"
+    np.testing.assert_array_equal(read_mask(added.attn_mask), np.float32([[0.5, -np.inf], [1, -2]]))
+
+
+def test_ones_with_a_point_are_added_and_ones_without_hide():
+    assert read_mask("0 1").dtype == bool
+    assert read_mask("0. 1.").dtype == np.float32
+
+
 def test_a_source_of_its_own_sets_the_keys():
     assert Settings(source_len=6).S == 6
     assert not Settings().cross
@@ -101,6 +123,8 @@ plausible = st.builds(
 )  # fmt: skip
 views = st.builds(
     View, item=st.integers(0, 9), heads=st.none() | st.just((2, 0)), order=st.sampled_from(["difference", "index"]),
+    limits=st.none() | st.just((0.125, 0.5)), scale=st.sampled_from(["linear", "log"]), opened=st.booleans(),
+    pinned=st.none() | st.just("seed=8&causal=1"),
     head=st.none() | st.integers(0, 9), cell=st.none() | st.tuples(st.integers(0, 9), st.integers(0, 9)),
 )  # fmt: skip
 

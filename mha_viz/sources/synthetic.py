@@ -7,7 +7,8 @@ import numpy as np
 from mha_viz.core.attend import attend, check_layer_memory, check_memory
 from mha_viz.core.batch import Batch
 from mha_viz.core.layer import Layer
-from mha_viz.settings import Settings
+from mha_viz.settings import Settings, read_mask
+from mha_viz.sources.tiny import TOKENS
 
 PAD = "<pad>"
 
@@ -42,7 +43,14 @@ def make_batch(s, generator):
     """The Batch of these Settings; random tokens are drawn from ``generator``, queries first, then keys, then values."""
     widths = (s.embed_dim, s.kdim or s.embed_dim, s.vdim or s.embed_dim)
     query, query_tokens, query_padding = tokens(s.texts, s.padding, s.L, widths[0], s, generator)
-    given = {"query_tokens": query_tokens, "query_padding_mask": query_padding, "causal": s.causal, "window": s.window}
+    mask = None if s.attn_mask is None else read_mask(s.attn_mask)  # [L, S]
+    given = {
+        "query_tokens": query_tokens,
+        "query_padding_mask": query_padding,
+        "attn_mask": mask,
+        "causal": s.causal,
+        "window": s.window,
+    }
     if not s.cross:
         return Batch(query, key_padding_mask=query_padding, **given)
     key, key_tokens, key_padding = tokens(s.source_texts, s.source_padding, s.S, widths[1], s, generator)
@@ -55,7 +63,9 @@ def tokens(texts, padding, length, width, s, generator):
     import torch
 
     counts = padding + (0,) * (s.N - len(padding))
-    if texts is None:
+    if s.case == "tiny":
+        vectors, labels = np.float32(TOKENS), (tuple(map(str, range(length))),)
+    elif texts is None:
         vectors = torch.randn(s.N, length, width, generator=generator).numpy()  # [N, L, E]
         labels = (tuple(map(str, range(length))),) * s.N
     else:

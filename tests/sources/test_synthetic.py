@@ -1,7 +1,9 @@
 """The synthetic source: the tutorial's numbers at the defaults, and words whose embeddings depend on nothing else."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +12,10 @@ from torch import nn
 
 from mha_viz.core.rules import Wrong
 from mha_viz.settings import Settings
+from mha_viz.settings.settings import TINY
 from mha_viz.sources.synthetic import PAD, positional_encoding, synthetic, word_vector
+
+HAND = Path(__file__).parents[1] / "data" / "tiny_by_hand.json"
 
 
 def tutorial(training):
@@ -103,3 +108,25 @@ def test_what_does_not_fit_into_memory_is_refused_with_what_would(settings, argu
     assert caught.value.argument == argument
     assert "iB" in str(caught.value)
     assert caught.value.nearest
+
+
+@pytest.mark.parametrize(
+    ("name", "masks"),
+    [
+        ("nomask", {}),
+        ("causal", {"causal": True}),
+        ("causal", {"attn_mask": "011/001/000"}),
+        ("kpm_last", {"padding": (1,)}),
+        ("causal_kpm_last", {"causal": True, "padding": (1,)}),
+    ],
+)
+def test_the_tiny_case_gives_the_numbers_worked_by_hand(name, masks):
+    case = json.loads(HAND.read_text())["cases"][name]
+    trace = synthetic(Settings(case="tiny", **TINY | masks), dtype="float64")
+    np.testing.assert_allclose(trace.q, heads_apart(case["Q"]), atol=1e-12)
+    np.testing.assert_allclose(trace.weights, case["A"], atol=1e-12)
+    np.testing.assert_allclose(trace.output, case["out"], atol=1e-12)
+
+
+def heads_apart(array):
+    return np.array(array).reshape(1, 3, 2, 2).swapaxes(1, 2)  # [N, L, H·D] → [N, H, L, D]

@@ -1,0 +1,171 @@
+"""Settings: what is computed."""
+
+from dataclasses import dataclass, fields
+
+from mha_viz.core.rules import Wrong, head_dim
+from mha_viz.settings.rules import (
+    LARGEST_SEED,
+    LONGEST,
+    check,
+    choice,
+    counts,
+    flag,
+    number,
+    optional,
+    probability,
+    ruled,
+    split_words,
+    typed_words,
+)
+from mha_viz.settings.typed_mask import fit_mask, read_mask, typed_mask, write_mask
+
+SIDES = ("right", "left")
+CASES = ("random", "tiny")
+TINY = {"embed_dim": 4, "num_heads": 2, "batch_size": 1, "seq_len": 3, "padding": ()}  # what the case worked by hand has
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is computed. The defaults are the tutorial's program, in eval mode.
+
+    ``case`` "random" draws weights and tokens from ``seed``; "tiny" is one worked by hand, whose sizes are ``TINY``.
+
+    ``words`` are the person's own texts, one per batch item, split at white space; None means random tokens. With words,
+    ``batch_size`` and ``seq_len`` follow from them: the longest text and its padding set the length, and shorter ones are padded.
+
+    ``source_len`` (random tokens) or ``source_words`` give the keys and values a sequence of their own: cross-attention. So do
+    ``kdim`` and ``vdim``, since a key of another width cannot be the query. ``padding`` counts padded tokens per batch item, from
+    the first; items that it does not name have none. It pads the queries, which in self-attention are the keys as well;
+    ``source_padding`` pads a source. ``attn_mask`` is a mask as ``read_mask`` reads it, [L, S].
+
+    ``batch_first`` changes the shapes that are shown and never the numbers.
+    """
+
+    case: str = ruled("random", choice(*CASES))
+    embed_dim: int = ruled(128, number(1))
+    num_heads: int = ruled(8, number(1))
+    batch_size: int = ruled(3, number(1))
+    seq_len: int = ruled(20, number(1))
+    source_len: int | None = ruled(None, optional(number(1)))
+    padding: tuple[int, ...] = ruled((3,), counts)
+    source_padding: tuple[int, ...] = ruled((), counts)
+    padding_side: str = ruled("right", choice(*SIDES))
+    causal: bool = ruled(False, flag)
+    window: int | None = ruled(None, optional(number(1)))
+    attn_mask: str | None = ruled(None, optional(typed_mask))
+    batch_first: bool = ruled(True, flag)
+    training: bool = ruled(False, flag)
+    dropout: float = ruled(0.1, probability)
+    bias: bool = ruled(True, flag)
+    add_bias_kv: bool = ruled(False, flag)
+    add_zero_attn: bool = ruled(False, flag)
+    kdim: int | None = ruled(None, optional(number(1)))
+    vdim: int | None = ruled(None, optional(number(1)))
+    seed: int = ruled(7, number(0, LARGEST_SEED))
+    words: str | None = ruled(None, optional(typed_words))
+    source_words: str | None = ruled(None, optional(typed_words))
+    positions: bool = ruled(False, flag)
+
+    def __post_init__(self):
+        try:
+            check(self)
+        except Wrong as wrong:
+            if wrong.argument == "embed_dim" and isinstance(self.num_heads, int) and 0 < self.num_heads <= LONGEST:
+                near = wrong.nearest[0]["embed_dim"]  # a dim that is in range helps only if the heads divide it
+                wrong = Wrong(
+                    "embed_dim", wrong.value, wrong.rule, [{"embed_dim": max(near // self.num_heads, 1) * self.num_heads}]
+                )
+            raise wrong from None
+        self._check_tiny()
+        head_dim(self.embed_dim, self.num_heads)
+        self._check_padding("padding", self.texts, "seq_len", self.seq_len)
+        if self.cross:
+            self._check_padding("source_padding", self.source_texts, "source_len", self.S)
+        elif self.source_padding:
+            rule = "pads a source, and there is none: in self-attention the keys are the queries; use padding."
+            raise Wrong("source_padding", self.source_padding, rule, [{"source_padding": ()}])
+        if self.source_words is not None and len(self.source_texts) != self.N:
+            rule = f"must hold one line per batch item: {self.N}, but {len(self.source_texts)} were given."
+            raise Wrong("source_words", self.source_words, rule)
+        self._check_mask()
+
+    @property
+    def head_dim(self):
+        return self.embed_dim // self.num_heads
+
+    @property
+    def texts(self):
+        """The tokens of each batch item as tuples of words, or None where they are random."""
+        return split_words(self.words)
+
+    @property
+    def source_texts(self):
+        return split_words(self.source_words)
+
+    @property
+    def cross(self):
+        """True where keys and values are a sequence of their own."""
+        other_width = {self.kdim or self.embed_dim, self.vdim or self.embed_dim} != {self.embed_dim}
+        return self.source_len is not None or self.source_words is not None or other_width
+
+    @property
+    def N(self):
+        return self.batch_size if self.texts is None else len(self.texts)
+
+    @property
+    def L(self):
+        return _length(self.texts, self.padding) or self.seq_len
+
+    @property
+    def S(self):
+        """Keys, without the extra columns of ``add_bias_kv`` and ``add_zero_attn``."""
+        return _length(self.source_texts, self.source_padding) or self.source_len or self.L
+
+    def _check_tiny(self):
+        if self.case != "tiny":
+            return
+        free = {
+            "case",
+            "causal",
+            "window",
+            "attn_mask",
+            "batch_first",
+            "training",
+            "dropout",
+            "seed",
+            "padding_side",
+            "padding",
+        }
+        right = {f.name: TINY.get(f.name, f.default) for f in fields(self) if f.name not in free}
+        for name, value in right.items():
+            if getattr(self, name) != value:
+                rule = f"cannot be changed in the tiny case, whose numbers were worked by hand for {name} = {value}."
+                raise Wrong(name, getattr(self, name), rule, [{name: value}, {"case": "random"}])
+
+    def _check_mask(self):
+        if self.attn_mask is None:
+            return
+        mask = read_mask(self.attn_mask)
+        if mask.shape != (self.L, self.S):
+            rule = f"has {mask.shape[0]} lines of {mask.shape[1]} entries; L × S is {self.L} × {self.S}: a line per query."
+            fitted = write_mask(fit_mask(mask, self.L, self.S))
+            raise Wrong("attn_mask", self.attn_mask, rule, [{"attn_mask": fitted}, {"attn_mask": None}])
+
+    def _check_padding(self, argument, texts, length_argument, length):
+        padded = getattr(self, argument)
+        if len(padded) > self.N:
+            rule = f"names {len(padded)} batch items, and there are {self.N}."
+            more = [] if texts else [{"batch_size": len(padded)}]
+            raise Wrong(argument, padded, rule, [{argument: padded[: self.N]}, *more])
+        if texts is None and padded and max(padded) > length:
+            item = padded.index(max(padded))
+            right = tuple(min(count, length) for count in padded)
+            rule = f"pads {max(padded)} tokens of item {item}, which has {length}."
+            raise Wrong(argument, padded, rule, [{argument: right}, {length_argument: max(padded)}])
+
+
+def _length(texts, padding):
+    if texts is None:
+        return None
+    padded = padding + (0,) * (len(texts) - len(padding))
+    return max(len(text) + count for text, count in zip(texts, padded, strict=False))
