@@ -28,10 +28,12 @@ def synthetic(settings=None, *, engine="torch", dtype="float32"):
     check_memory(s.N, s.num_heads, s.L, s.S + extra, s.embed_dim, dropout=s.training and s.dropout > 0)
     generator = torch.Generator().manual_seed(s.seed)
     layer = Layer.random(s.embed_dim, s.num_heads, seed=s.seed, dropout=s.dropout, generator=generator)
-    batch = make_batch(s, generator)
-    if (
-        not s.bias or s.add_bias_kv or s.add_zero_attn or s.kdim or s.vdim
-    ):  # the default layer came first: options do not change the tokens
+    batch = make_batch(
+        s, generator
+    )  # drawn after the default layer whatever the options, so that they do not change the tokens
+    if s.case == "tiny":
+        layer = tiny_layer(s.dropout)
+    elif not s.bias or s.add_bias_kv or s.add_zero_attn or s.kdim or s.vdim:
         layer = Layer.random(
             s.embed_dim, s.num_heads, seed=s.seed, dropout=s.dropout, bias=s.bias, add_bias_kv=s.add_bias_kv,
             add_zero_attn=s.add_zero_attn, kdim=s.kdim, vdim=s.vdim,

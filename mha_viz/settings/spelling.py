@@ -1,0 +1,88 @@
+"""How fields are spelled in an address and in a file."""
+
+import difflib
+import json
+from dataclasses import asdict, fields
+
+from mha_viz.core.rules import Wrong
+from mha_viz.settings.settings import Settings
+from mha_viz.settings.view import View
+
+
+def spell(value):
+    """A field's value as an address writes it: true as 1, (3, 0) as "3,0"."""
+    if isinstance(value, tuple):
+        return ",".join(f"{part:g}" if isinstance(part, float) else str(part) for part in value)
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def read(kind, name, text):
+    """The value that ``text`` spells for the field ``name`` of ``kind``; raises Wrong with the field's rule where it spells none."""
+    field, value = kind.__dataclass_fields__[name], text
+    annotation = str(field.type)
+    if "tuple" in annotation:
+        part = float if "float" in annotation else int
+        value = tuple(_as_number(piece.strip(), part) for piece in text.split(",")) if text.strip() else ()
+    elif "bool" in annotation:
+        value = {"1": True, "true": True, "0": False, "false": False}.get(text.lower(), text)
+    elif "int" in annotation:
+        value = _as_number(text, int)
+    elif "float" in annotation:
+        value = _as_number(text, float)
+    return field.metadata["rule"](name, value)
+
+
+def _as_number(text, kind):
+    try:
+        return kind(text)
+    except ValueError:
+        return text
+
+
+def to_address(**values):
+    """What differs from the defaults among these fields of Settings and View, as a dict of texts: the query part of an address."""
+    defaults = {f.name: f.default for kind in (Settings, View) for f in fields(kind)}
+    return {name: spell(value) for name, value in values.items() if value != defaults[name]}
+
+
+def from_address(query):
+    """What ``query`` (name → text) spells: the fields of Settings, the fields of View, and a Wrong for each value that is bad.
+
+    A bad value, or a name that neither has, falls back alone: the others stand. Rules between fields are not checked here.
+    """
+    settings, view, notes = {}, {}, []
+    for name, text in query.items():
+        if name not in Settings.__dataclass_fields__ | View.__dataclass_fields__:
+            notes.append(unknown(name, text, Settings, View))
+            continue
+        kind, values = (View, view) if name in View.__dataclass_fields__ else (Settings, settings)
+        try:
+            values[name] = read(kind, name, text)
+        except Wrong as wrong:
+            notes.append(wrong)
+    return settings, view, notes
+
+
+def unknown(name, value, *kinds):
+    """A Wrong for a ``name`` that none of these dataclasses has, with the name that was likely meant."""
+    close = difflib.get_close_matches(name, [f.name for kind in kinds for f in fields(kind)], 1)
+    return Wrong(name, value, f"is no setting; is {close[0]} meant?" if close else "is no setting.")
+
+
+def to_json(settings):
+    """Every field, so that a file still means the same when a default changes."""
+    return json.dumps(asdict(settings), indent=2, ensure_ascii=False)
+
+
+def from_json(text, kind=Settings):
+    """The Settings (or View) that ``to_json`` wrote; raises Wrong for a field that is unknown or breaks its rule."""
+    try:
+        values = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise Wrong("settings", text, f"must be JSON: {error}.") from None
+    if not isinstance(values, dict):
+        raise Wrong("settings", text, "must be a JSON object of settings by name.")
+    for name, value in values.items():
+        if name not in kind.__dataclass_fields__:
+            raise unknown(name, value, kind)
+    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})

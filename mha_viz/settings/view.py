@@ -1,0 +1,67 @@
+"""View: how a Trace is shown."""
+
+from dataclasses import dataclass
+
+from mha_viz.core.rules import Wrong, whole
+from mha_viz.settings.rules import check, choice, flag, number, optional, ruled
+
+ORDERS = ("difference", "index", "entropy", "distance", "previous", "next", "self", "first", "confidence")
+ARRANGEMENTS = ("pair", "all", "one")
+PICTURES = ("maps", "lines")
+SCALES = ("linear", "log", "percentile", "row")
+COLORS = ("ink", "viridis", "cividis", "grey")
+
+
+def _heads(argument, value):
+    heads = tuple(dict.fromkeys(whole(argument, head, 0) for head in value))
+    if not heads:
+        raise Wrong(argument, heads, "must name at least one head.", [{argument: None}])
+    return heads
+
+
+def _cell(argument, value):
+    pair = tuple(whole(argument, index, 0) for index in value)
+    if len(pair) != 2:
+        raise Wrong(argument, value, 'must be a query and a key, as in "6,9".', [{argument: None}])
+    return pair
+
+
+def _limits(argument, value):
+    try:
+        low, high = map(float, value)
+    except (TypeError, ValueError):
+        raise Wrong(argument, value, 'must be two numbers, the lower first, as in "0,0.5".', [{argument: None}]) from None
+    if not 0 <= low < high < float("inf"):
+        raise Wrong(argument, (low, high), "must be two numbers, 0 or more, the lower first.", [{argument: None}])
+    return (low, high)
+
+
+@dataclass(frozen=True)
+class View:
+    """How a Trace is shown. None means: choose for me, as ``mha_viz.analysis.choose`` does.
+
+    ``item`` the batch item; ``heads`` the heads shown, None all; ``order`` of them, by index, difference from the average or a
+    head statistic; ``head`` the chosen one; ``cell`` the chosen (query, key). ``arrangement``: the strip with one head beside the
+    average, all heads large, or one head alone; ``picture``: maps or lines. ``scale`` of the colours: linear, logarithmic, clipped
+    at the 99th percentile, or each row to its own maximum; ``limits`` fix its ends. ``pinned`` is what B is compared with: the
+    Settings of A as the query part of an address ("" for the defaults). ``opened`` shows the whole derivation of the chosen number;
+    ``divisors`` offers only head counts that divide embed_dim; ``verbatim`` shows PyTorch's own error where there is one.
+    """
+
+    item: int = ruled(0, number(0))
+    heads: tuple[int, ...] | None = ruled(None, optional(_heads))
+    order: str = ruled("difference", choice(*ORDERS))
+    head: int | None = ruled(None, optional(number(0)))
+    cell: tuple[int, int] | None = ruled(None, optional(_cell))
+    arrangement: str = ruled("pair", choice(*ARRANGEMENTS))
+    picture: str = ruled("maps", choice(*PICTURES))
+    scale: str = ruled("linear", choice(*SCALES))
+    limits: tuple[float, float] | None = ruled(None, optional(_limits))
+    colors: str = ruled("ink", choice(*COLORS))
+    pinned: str | None = ruled(None, lambda argument, value: value)
+    opened: bool = ruled(False, flag)
+    divisors: bool = ruled(False, flag)
+    verbatim: bool = ruled(False, flag)
+
+    def __post_init__(self):
+        check(self)
