@@ -56,14 +56,22 @@ class Picture {
       this.ranges = RANGES.map((axis) => [...layout[axis].range]);
       // The marks of a saved figure are drawn here on the canvas instead, where they follow at once.
       for (const trace of data) if (trace.meta === "mark") trace.opacity = 0;
-      await Plotly.react(this.plot, data, { ...layout, hovermode: false }, CONFIG);
-      if (!this.drawn) this.plot.on("plotly_relayouting", () => this.marks()).on("plotly_relayout", () => this.zoomed());
+      const zoomed = this.drawn && layout.uirevision === this.revision;
+      this.revision = layout.uirevision;
+      this.name(layout, zoomed ? this.now() : this.ranges);
+      await this.react();
+      if (!this.drawn) this.plot.on("plotly_relayouting", () => this.marks()).on("plotly_relayout", () => this.rename());
       this.drawn = true;
       this.chosen = this.settled(layout.meta.chosen);
       this.pointed = null;
       this.tip.hidden = true;
       this.zoomed();
     }
+  }
+
+  react() {
+    const { data, layout } = this.figure;
+    return window.Plotly.react(this.plot, data, { ...layout, hovermode: false }, CONFIG);
   }
 
   // A first picture made for another width would be replaced at once: rather wait for its successor.
@@ -91,17 +99,40 @@ class Picture {
 
   // Zoom ------------------------------------------------------------------------------------------------------------
 
+  now() {
+    return RANGES.map((axis) => this.plot._fullLayout[axis].range);
+  }
+
+  // Puts those names of tokens beside the pair for which there is room: a zoomed axis has room for more.
+  name(layout, ranges) {
+    RANGES.forEach((axis, i) => {
+      const side = axis[0], { texts, pitch } = this.meta.names[side];
+      const [from, to] = [...ranges[i]].sort((a, b) => a - b);
+      const [start, end] = layout[axis].domain;
+      const cell = ((end - start) * (side === "x" ? layout.width : layout.height)) / (to - from);
+      const step = STEPS.find((step) => step * cell >= pitch - 1e-6);
+      const tickvals = texts.map((_, j) => j).filter((j) => j % step === 0);
+      for (const number of [4, 5]) Object.assign(layout[`${side}axis${number}`], { tickvals, ticktext: tickvals.map((j) => texts[j]) });
+    });
+  }
+
   zoomed() {
-    const now = RANGES.map((axis) => this.plot._fullLayout[axis].range);
+    const now = this.now();
     const zoomed = now.some((range, i) => range.some((end, j) => Math.abs(end - this.ranges[i][j]) > 1e-6));
     if (!zoomed && document.activeElement === this.button) this.plot.focus();
     this.button.hidden = !zoomed;
     const { paper_bgcolor, font } = this.figure.layout;
-    const pair = this.plot._fullLayout.xaxis2;
-    Object.assign(this.button.style, {
-      background: paper_bgcolor, color: font.color, left: `${pair._offset + 6}px`, top: `${this.plot._fullLayout.yaxis2._offset + 6}px`,
-    });
+    const { xaxis3: across, yaxis3: down } = this.plot._fullLayout;
+    Object.assign(this.button.style, { background: paper_bgcolor, color: font.color, top: `${down._offset + down._length + 5}px` });
+    this.button.style.left = `${Math.max(0, across._offset + across._length - this.button.offsetWidth)}px`;
     this.marks();
+  }
+
+  rename() {
+    const before = JSON.stringify(RANGES.map((axis) => this.figure.layout[`${axis[0]}axis4`].tickvals));
+    this.name(this.figure.layout, this.now());
+    if (before !== JSON.stringify(RANGES.map((axis) => this.figure.layout[`${axis[0]}axis4`].tickvals))) this.react();
+    this.zoomed();
   }
 
   resetZoom() {
@@ -245,7 +276,8 @@ class Picture {
       pen.clip();
       for (const [cell, halo, line] of [[this.pointed, 3, 1], [this.chosen, 5, 2]]) {
         if (!cell) continue;
-        const [left, right] = edges(across, x0 + cell.key), [top, bottom] = edges(down, y0 + cell.query);
+        const [left, right] = edges(across, x0, cell.key, this.meta.keys.length);
+        const [top, bottom] = edges(down, y0, cell.query, this.meta.queries.length);
         for (const [style, thick] of [[paper_bgcolor, halo], [font.color, line]]) {
           Object.assign(pen, { strokeStyle: style, lineWidth: thick });
           pen.strokeRect(left, top, right - left, bottom - top);
@@ -256,6 +288,7 @@ class Picture {
   }
 }
 
+const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
 const RANGES = ["xaxis2", "yaxis2"]; // the pair's zoom; its other axes match these
 
 // Which of `count` cells on an axis, the first one's centre at `first`, is at this px; null beside them.
@@ -276,11 +309,13 @@ function inside({ x, y }, atX, atY) {
   return odd;
 }
 
-// The px between which a cell lies; a tiny one's mark is wider than itself.
-function edges(axis, centre) {
-  const [a, b] = [axis._offset + axis.l2p(centre - 0.5), axis._offset + axis.l2p(centre + 0.5)].sort((p, q) => p - q);
-  const more = Math.max(0, 8 - (b - a)) / 2;
-  return [a - more, b + more];
+// The px of an outline that lies within cell i of `count`, or around one that is too small, and within the tile: see marks in tiles.py.
+function edges(axis, first, i, count) {
+  const px = (position) => axis._offset + axis.l2p(position);
+  const [low, high] = [px(first - 0.5), px(first + count - 0.5)].sort((p, q) => p - q);
+  const side = (high - low) / count, half = side >= 16 ? side / 2 - 2.5 : Math.max(side / 2, 4);
+  const centre = Math.max(low + half + 2.5, Math.min(high - half - 2.5, px(first + i)));
+  return [centre - half, centre + half];
 }
 
 function written(value) {

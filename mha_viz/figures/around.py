@@ -27,7 +27,8 @@ def percent(difference):
 
 def texts(place, choice, H, order, theme):
     """The caption of the strip, and the titles and axis names of the two large maps, as annotations."""
-    caption = next((text for text in CAPTIONS[order] if width_of(text, 13) < place.width), CAPTIONS[order][-1])
+    captions = CAPTIONS.get(order, CAPTIONS["index"])
+    caption = next((text for text in captions if width_of(text, 13) < place.width), captions[-1])
     found = [_text(place, 0, 9, caption, 13, theme.soft)]
     soft = f"<span style='color:{theme.soft};font-size:14px'>"
     differs = f"differs {percent(choice.differences[choice.head])}"

@@ -8,14 +8,14 @@ def axes(place, rows, columns, theme):
     """The layout's axes for a Geometry and the Names of rows and columns.
 
     Plotly takes a hovered cell's name from its axis' ticks, and draws every tick that an axis has. So the axes that cells lie on
-    know all names and draw none; a second pair over each large map draws every ``step``-th.
+    know all names and draw none; a second pair over each large map draws as many as fit.
     """
     found = _strip(place, rows, columns)
     for box, cells, names, color, thick in (
         (place.head, HEAD, HEAD_NAMES, theme.choice, 3),
         (place.average, AVERAGE, AVERAGE_NAMES, theme.line, 1),
     ):
-        for i, (side, ticks, step) in enumerate((("x", columns, place.column_labels.step), ("y", rows, place.row_step))):
+        for i, (side, ticks, step) in enumerate((("x", columns, place.column_step), ("y", rows, place.row_step))):
             count, first = len(ticks.texts), HEAD[i]
             extent = [-0.5, count - 0.5] if side == "x" else [count - 0.5, -0.5]
             common = {**_axis(place, box, side, extent), "fixedrange": place.stacked}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 NARROW = 640  # px: below, the pair of large maps stands one above the other
 GAP = 12  # px between tiles of the strip
-EDGE = 2  # px on the left for half of the frame around the first tile
+EDGE = 4  # px beside the first and below the last tile for the frame around it
 LABELS = {"line": (150, 22), "lines": (88, 40), "percent": (58, 22)}  # of tiles: px across from which on, and px above
 TITLE = 28  # px: a large map's title line
 CORNER = 94  # px: "key → is read" and "query ↓ asks" in the corner above the row labels
@@ -68,11 +68,11 @@ class Strip:
 
 @dataclass(frozen=True)
 class ColumnLabels:
-    """How keys are named above a map: every ``step``-th, turned by ``angle`` degrees, in a band of ``height`` px; the last ones
-    reach ``overhang`` px beyond the map."""
+    """How keys are named above a map: turned by ``angle`` degrees, at least ``pitch`` px apart, in a band of ``height`` px; the
+    last ones reach ``overhang`` px beyond the map."""
 
     angle: int
-    step: int
+    pitch: float
     height: float
     overhang: float
 
@@ -88,11 +88,20 @@ class Geometry:
     average: Box
     cell: tuple[float, float]
     row_labels: float
-    row_step: int
     column_labels: ColumnLabels
     bar: Box
     stacked: bool
     legend: Box
+
+    @property
+    def column_step(self):
+        """Every how many columns one is named."""
+        return _nice_step(self.column_labels.pitch / self.cell[0])
+
+    @property
+    def row_step(self):
+        """Every how many rows one is named."""
+        return _nice_step(ROW_PITCH / self.cell[1])
 
     def title(self, map_box):
         """The Box of a large map's title line."""
@@ -110,7 +119,7 @@ def arrange(width, heads, queries, keys, row_texts, column_texts):
     """
     stacked = width < NARROW
     # A 16:10 window whose page leaves `width` for the picture leaves about this height under its controls.
-    budget = 640 if stacked else min(max(0.58 * width, 480), 820)
+    budget = 640 if stacked else min(max(0.58 * width, 540), 820)
     caption = 22
     strip = _strip(width, heads, queries, keys, caption, (0.45 if stacked else 0.34) * budget)
     top = strip.area.bottom + 18 + TITLE
@@ -123,7 +132,7 @@ def arrange(width, heads, queries, keys, row_texts, column_texts):
         gap = 0 if stacked else max(24, labels.overhang + CORNER + 8 - row_labels)
         room = (width - across * row_labels - gap - max(beside, labels.overhang + 4)) / across
         tall = 1.2 * room if stacked else max(budget - top - labels.height - legend - 6, 260)
-        return _cell(queries, keys, room, tall, largest=64, smallest_side=96), gap
+        return _cell(queries, keys, room, tall, largest=96, smallest_side=96), gap
 
     column_labels, cell, gap = _label_columns(cell_for, keys, column_texts)
     map_width, map_height = keys * cell[0], queries * cell[1]
@@ -139,8 +148,7 @@ def arrange(width, heads, queries, keys, row_texts, column_texts):
         bar = Box(average.right + 18, y, BAR - 18, max(map_height, 140))
         legend_box = Box(0, max(head.bottom, bar.bottom) + 4, width, legend)
     return Geometry(
-        width, math.ceil(legend_box.bottom), strip, head, average, cell, row_labels,
-        _nice_step(ROW_PITCH / cell[1]), column_labels, bar, stacked, legend_box,
+        width, math.ceil(legend_box.bottom), strip, head, average, cell, row_labels, column_labels, bar, stacked, legend_box,
     )  # fmt: skip
 
 
@@ -163,7 +171,7 @@ def _rows_of(columns, width, heads, queries, keys, top):
     words = next(words for words, (least, _) in LABELS.items() if step_x >= least or words == "percent")
     label = LABELS[words][1]
     step_y = tile[1] + label + GAP
-    area = Box(EDGE, top, (columns - 1) * step_x + tile[0], rows * step_y - GAP)
+    area = Box(EDGE, top, (columns - 1) * step_x + tile[0], rows * step_y - GAP + EDGE)
     return Strip(columns, rows, area, cell, tile, (step_x, step_y), label, words)
 
 
@@ -178,24 +186,16 @@ def _cell(queries, keys, width, height, largest, smallest_side):
 
 def _label_columns(cell_for, keys, text):
     """The first way of naming columns, from the most readable on, that fits the cells which it leaves."""
-    lying, slanted, standing = (
-        ColumnLabels(0, 1, 20, 0),
-        ColumnLabels(-SLANT, 1, *_turned(text)),
-        ColumnLabels(-90, 1, text + 8, 0),
-    )
-    for labels, least in ((lying, text + 6), (slanted, 18.5), (standing, ROW_PITCH)):
-        cell, gap = cell_for(labels)
-        if cell[0] >= least or keys == 1:
-            return labels, cell, gap
-    labels, pitch = (lying, text + 10) if text <= 32 else (standing, ROW_PITCH)
-    cell, gap = cell_for(labels)
-    return ColumnLabels(labels.angle, _nice_step(pitch / cell[0]), labels.height, labels.overhang), cell, gap
-
-
-def _turned(text):
-    """(height, overhang) of a text of this width, turned by SLANT."""
+    lying = ColumnLabels(0, text + 8, 20, 0)
     angle = math.radians(SLANT)
-    return text * math.sin(angle) + 16, text * math.cos(angle) + 6
+    slanted = ColumnLabels(-SLANT, 18.5, text * math.sin(angle) + 16, text * math.cos(angle) + 6)
+    standing = ColumnLabels(-90, ROW_PITCH, text + 8, 0)
+    for labels in (lying, slanted, standing):
+        cell, gap = cell_for(labels)
+        if cell[0] >= labels.pitch:
+            return labels, cell, gap
+    labels = lying if text <= 32 else standing  # not every column can be named
+    return labels, *cell_for(labels)
 
 
 def _nice_step(least):

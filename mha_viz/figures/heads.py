@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 from mha_viz.analysis import choose
 from mha_viz.figures import around, tiles
 from mha_viz.figures.axes import AVERAGE, AVERAGE_NAMES, HEAD, HEAD_NAMES, STRIP, axes
-from mha_viz.figures.geometry import arrange
+from mha_viz.figures.geometry import ROW_PITCH, arrange
 from mha_viz.figures.labels import Names, visible
 from mha_viz.figures.theme import FONT, THEMES
 
@@ -17,7 +17,8 @@ def heads(trace, view, theme="light", width=1104):
     Each map [L, S] holds the weights as they are; all share one colour scale, from 0 to the largest weight that a real query
     has in any head. ``layout.meta`` says what stands where, for whoever answers the pointer: ``tiles``, one per heatmap and in
     their order, each with its ``head`` (None: the average), the ids of its ``axes``, its first cell's centre ``x0``, ``y0``;
-    ``queries`` and ``keys``, the tokens; ``chosen``, the head, query and key.
+    ``queries`` and ``keys``, the tokens; ``names``, their short texts beside the pair and how many px apart those must stand;
+    ``chosen``, the head, query and key.
     """
     return go.Figure(spec(trace, view, theme, width))
 
@@ -46,7 +47,7 @@ def spec(trace, view, theme="light", width=1104):
         head_looks = tiles.looks(mask[[choice.head]], padding, undefined[[choice.head]])
         average_looks = tiles.looks(mask.all(axis=0)[None], padding, undefined.any(axis=0)[None])
 
-    zero, cell = np.zeros((1, 2)), np.array([[choice.key, choice.query]])
+    zero, cell = np.zeros((1, 2)), (choice.key, choice.query)
     grid = 1 if min(place.cell) >= 8 else 0
     pattern = 8 if min(place.cell) >= 8 else 6
     data = [
@@ -58,10 +59,10 @@ def spec(trace, view, theme="light", width=1104):
         *tiles.hatches(average_looks, zero, AVERAGE, theme, pattern),
         *_numbers(place, weights[choice.head], head_looks, largest, HEAD, theme),
         *_numbers(place, average, average_looks, largest, AVERAGE, theme),
-        *_frames(origins, shown.index(choice.head), L, S, theme),
-        *tiles.marks(origins + cell, place.strip.cell, STRIP, theme),
-        *tiles.marks(cell, place.cell, HEAD_NAMES, theme),
-        *tiles.marks(cell, place.cell, AVERAGE_NAMES, theme),
+        *_frames(place.strip, origins, shown.index(choice.head), L, S, theme),
+        *tiles.marks(cell, origins, (S, L), place.strip.cell, STRIP, theme),
+        *tiles.marks(cell, zero, (S, L), place.cell, HEAD_NAMES, theme),
+        *tiles.marks(cell, zero, (S, L), place.cell, AVERAGE_NAMES, theme),
         around.strip_labels(place.strip, origins, choice, theme),
     ]
     tiles.put_in_legend(data)
@@ -73,6 +74,10 @@ def spec(trace, view, theme="light", width=1104):
         ],
         "queries": rows.texts,
         "keys": columns.texts,
+        "names": {
+            "x": {"texts": columns.drawn(1, theme)[1], "pitch": place.column_labels.pitch},
+            "y": {"texts": rows.drawn(1, theme)[1], "pitch": ROW_PITCH},
+        },
         "chosen": {"head": choice.head, "query": choice.query, "key": choice.key},
     }
     layout = {
@@ -122,13 +127,15 @@ def _origins(strip, count):
     return np.stack([column * strip.step[0] / strip.cell[0], row * strip.step[1] / strip.cell[1]], axis=1)
 
 
-def _frames(origins, chosen, L, S, theme):
-    x, y = (origins - 0.5).T
-    edges = y, y + L, x, x + S
-    return [
-        tiles.line(*tiles.outlines(*edges), STRIP, theme.line, 1),
-        tiles.line(*tiles.outlines(*(edge[[chosen]] for edge in edges)), STRIP, theme.choice, 3),
-    ]
+def _frames(strip, origins, chosen, L, S, theme):
+    """A thin frame around every tile of the strip and a strong one around the chosen one, outside of the cells."""
+    frames = []
+    for corners, color, width in ((origins, theme.line, 1), (origins[[chosen]], theme.choice, 3)):
+        x, y = (corners - 0.5).T
+        aside, above = width / 2 / strip.cell[0], width / 2 / strip.cell[1]
+        edges = tiles.outlines(y - above, y + L + above, x - aside, x + S + aside)
+        frames.append(tiles.line(*edges, STRIP, color, width))
+    return frames
 
 
 def _numbers(place, z, looks, largest, axes, theme):

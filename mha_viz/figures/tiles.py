@@ -128,15 +128,17 @@ def line(x, y, axes, color, width):
     }  # fmt: skip
 
 
-def marks(cells, cell, axes, theme):
-    """The chosen cell's double outline in several tiles: dark inside light (light inside dark), so that it shows on any colour.
+def marks(cell, origins, shape, size, axes, theme):
+    """The chosen cell's double outline in several tiles: dark on light (light on dark), so that it shows on any colour.
 
-    ``cells`` [B, 2] are its centres x, y; ``cell`` the size of a cell in px, which small ones exceed to remain visible.
+    ``cell`` (x, y) counts from the tiles' ``origins`` [T, 2]; ``shape`` (S, L) is a tile's in cells, ``size`` a cell's in px. The
+    outline lies within a cell, or around one that is too small for that, and always within the tile.
     """
-    half = [max(0.5, 4 / side) for side in cell]
-    x, y = cells.T
+    half = np.array([(side / 2 - 2.5 if side >= 16 else max(side / 2, 4)) / side for side in size])
+    room = half + 2.5 / np.array(size) - 0.5  # between an outline's centre and the centre of a cell at the tile's edge
+    x, y = (origins + np.clip(cell, room, np.maximum(np.array(shape) - 1 - room, room))).T
     edges = outlines(y - half[1], y + half[1], x - half[0], x + half[0])
-    return [line(*edges, axes, theme.paper, 5) | {"meta": "mark"}, line(*edges, axes, theme.text, 2) | {"meta": "mark"}]
+    return [{**line(*edges, axes, color, width), "meta": "mark"} for color, width in ((theme.paper, 5), (theme.text, 2))]
 
 
 def numbers(z, hidden, largest, axes, theme, digits):
