@@ -1,0 +1,128 @@
+"""One number opened: everything that makes a single attention weight, and what that weight brings to the output."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mha_viz.analysis.hiding import hidden_by
+
+
+@dataclass(frozen=True, eq=False)
+class Derivation:
+    """How one weight comes about, from left to right. Arithmetic is done in float64, each step on the numbers that the Trace
+    holds, so that no rounding is handed on. A field that the Trace's source does not know is None.
+
+    The score: ``q`` [D] and ``k`` [D], their ``products`` [D] and the sum of these, ``dot``; times ``scale``, 1 / √D, the ``score``
+    of the Trace. ``bias`` is what an additive mask adds to it, None where there is none; ``hidden_by`` names the rules that hide the
+    key ("causal", "window", "key padding", "attn_mask"), () where it is seen.
+
+    The softmax: ``masked_scores`` [S], the whole row with the bias added and −∞ where hidden; ``largest`` of them;
+    ``exponentials`` [S], exp(score − largest); their sum ``total``; ``probability`` = exponentials[key] / total. In a row without
+    a key ``largest`` is −∞ and everything after it NaN.
+
+    The weight: ``dropped``, whether dropout took it, and ``keep_scale``, 0 or 1 / (1 − p), None where there is no dropout;
+    ``weight`` = probability · keep_scale. ``in_all_heads`` [H] is the weight of the same cell in each head.
+
+    The output: ``v`` [D]; ``weighted_value`` [D] = weight · v; ``contribution`` [E] = weight · v · Wᴼ's columns of this head, what
+    the cell adds to the query's output: the contributions of all keys and heads and the bias of out_proj sum to it. ``norm`` is its
+    length and ``share`` its part, 0 to 1, of the sum of norms over the keys of this row and head, NaN where that is zero
+    (Kobayashi et al., Attention Is Not Only a Weight: Analyzing Transformers with Vector Norms, 2020, equation 5).
+    """
+
+    item: int
+    head: int
+    query: int
+    key: int
+    q: np.ndarray | None
+    k: np.ndarray | None
+    products: np.ndarray | None
+    dot: float | None
+    scale: float | None
+    score: float | None
+    bias: float | None
+    hidden_by: tuple[str, ...]
+    masked_scores: np.ndarray | None
+    largest: float | None
+    exponentials: np.ndarray | None
+    total: float | None
+    probability: float
+    dropped: bool | None
+    keep_scale: float | None
+    weight: float
+    in_all_heads: np.ndarray
+    v: np.ndarray | None
+    weighted_value: np.ndarray | None
+    contribution: np.ndarray | None
+    norm: float | None
+    share: float | None
+
+
+def open_number(trace, item, head, query, key):
+    """The Derivation of the weight that ``query`` gives to ``key`` in one head of one batch item. IndexError beyond the Trace."""
+    row = (item, head, query)
+    return Derivation(
+        item, head, query, key,
+        **_score(trace, row, key),
+        hidden_by=hidden_by(trace, item, head, query, key) if trace.has("mask") else (),
+        **_softmax(trace, row, key),
+        **_dropout(trace, row, key),
+        weight=float(trace.weights[row][key]),
+        in_all_heads=trace.weights[item, :, query, key].astype(np.float64),  # [H]
+        **_output(trace, row, key),
+    )  # fmt: skip
+
+
+def _score(trace, row, key):
+    step = dict.fromkeys(("q", "k", "products", "dot", "scale", "score", "bias"))
+    if trace.has("q", "k"):
+        q, k = trace.q[row].astype(np.float64), trace.k[row[:2]][key].astype(np.float64)  # [D] each
+        step |= {"q": q, "k": k, "products": q * k, "dot": float(q @ k), "scale": len(q) ** -0.5}
+    if trace.has("scores"):
+        step["score"] = float(trace.scores[row][key])
+    if trace.has("mask_bias") and trace.mask_bias is not None:
+        step["bias"] = float(trace.mask_bias[row][key])
+    return step
+
+
+def _softmax(trace, row, key):
+    step = dict.fromkeys(("masked_scores", "largest", "exponentials", "total"))
+    if not trace.has("scores", "mask", "mask_bias"):
+        return step | {"probability": float(trace.probabilities[row][key])}
+    scores = trace.scores[row].astype(np.float64)  # [S]
+    if trace.mask_bias is not None:
+        scores = scores + trace.mask_bias[row]  # [S]
+    scores = np.where(trace.mask[row], -np.inf, scores)  # [S]
+    with np.errstate(invalid="ignore"):  # −∞ − (−∞), in a row without keys
+        exponentials = np.exp(scores - scores.max())  # [S]
+        total = exponentials.sum()
+        probability = exponentials[key] / total
+    return {
+        "masked_scores": scores, "largest": float(scores.max()), "exponentials": exponentials, "total": float(total),
+        "probability": float(probability),
+    }  # fmt: skip
+
+
+def _dropout(trace, row, key):
+    if not trace.has("dropped") or trace.dropped is None:
+        return {"dropped": None, "keep_scale": None}
+    if trace.dropped[row][key]:
+        return {"dropped": True, "keep_scale": 0.0}
+    return {"dropped": False, "keep_scale": None if trace.layer is None else 1 / (1 - trace.layer.dropout)}
+
+
+def _output(trace, row, key):
+    step = dict.fromkeys(("v", "weighted_value", "contribution", "norm", "share"))
+    if not trace.has("v"):
+        return step
+    values = trace.v[row[:2]].astype(np.float64)  # [S, D]
+    weights = trace.weights[row].astype(np.float64)  # [S]
+    weighted = weights[:, None] * values  # [S, D]
+    step |= {"v": values[key], "weighted_value": weighted[key]}
+    if trace.layer is None:
+        return step
+    head, D = row[1], values.shape[1]
+    own = trace.layer.weights["out_proj.weight"][:, head * D : (head + 1) * D].astype(np.float64)  # [E, D]
+    contributions = weighted @ own.T  # [S, E]
+    norms = np.linalg.norm(contributions, axis=1)  # [S]
+    share = norms[key] / norms.sum() if norms.any() else np.nan
+    return step | {"contribution": contributions[key], "norm": float(norms[key]), "share": float(share)}

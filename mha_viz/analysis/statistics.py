@@ -1,0 +1,169 @@
+"""What a head does, as one number: statistics of the real rows of one batch item, for every head at once.
+
+All read the probabilities before dropout. A query counts if it is not padding and has a distribution in every head; of these, a
+head's rows with only one key left are passed over: their single weight is 1 whatever the head has learnt. What has no meaning
+for a head, or no row to be read from, is NaN.
+
+Positions. The columns of ``add_bias_kv`` and ``add_zero_attn`` stand behind the keys and are no positions. A query stands at the
+key of its own index, aligned bottom-right where L ≠ S, as ``Mask`` does it. Where the keys are a sequence of their own (another
+key, neither causal nor window) queries and keys share no positions: distance, previous, next and self are NaN there.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from mha_viz.analysis.difference import _entropy, difference_from_average, real_queries
+from mha_viz.core.rules import one_of
+
+HIDING = -10_000  # an added bias below this, −1e9 or the smallest float, is a hidden key spelled as a number
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A number about a head: its ``label``, its ``meaning`` in a line with the formula, its ``unit``, and the ``function`` from
+    (trace, item) to [H]. The unit "%" belongs to values from 0 to 1, shown times 100; "tokens" to distances between positions."""
+
+    label: str
+    meaning: str
+    unit: str
+    function: Callable
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of one item's real queries, R of them.
+
+    p [H, R, S] probabilities; seen [H, R, S] bool, the keys that a row may see; choice [H, R] bool, rows that see more than one;
+    num_keys, how many columns are positions, the extra ones not; position [R], the key at which a query stands, None where
+    queries and keys share no positions.
+    """
+
+    p: np.ndarray
+    seen: np.ndarray
+    choice: np.ndarray
+    num_keys: int
+    position: np.ndarray | None
+
+    @classmethod
+    def of(cls, trace, item):
+        queries = np.flatnonzero(real_queries(trace, item))  # [R]
+        seen = ~trace.mask[item][:, queries]  # [H, R, S]
+        if trace.mask_bias is not None:
+            seen &= trace.mask_bias[item][:, queries] > HIDING
+        batch = trace.batch
+        position = queries + batch.S - batch.L if _share_positions(batch) else None  # [R]
+        return cls(trace.probabilities[item][:, queries], seen, seen.sum(axis=-1) > 1, batch.S, position)
+
+
+def entropy(trace, item):
+    """[H], 0 (one key) to 1 (all alike): −Σ p log p / log n, n the columns that the row may see; mean over rows.
+
+    Dividing by n makes causal rows, which see 1, 2, 3 … keys, comparable. The extra columns take weight and so count here.
+    Entropy of heads: Clark et al., What Does BERT Look At?, 2019, section 3.3.
+    """
+    rows = Rows.of(trace, item)
+    most = np.log(np.maximum(rows.seen.sum(axis=-1), 2))  # [H, R]; rows with fewer than 2 are passed over
+    return np.minimum(_mean(_entropy(rows.p) / most, rows.choice), 1)  # [H]
+
+
+def distance(trace, item):
+    """[H], in tokens: how far a unit of weight reaches, Σ p |i − j| / Σ p over rows i and positions j.
+
+    Vig & Belinkov, Analyzing the Structure of Attention in a Transformer Language Model, 2019, section 4.3 (attention distance).
+    """
+    rows = Rows.of(trace, item)
+    if rows.position is None:
+        return np.full(len(rows.p), np.nan)
+    p = rows.p[..., : rows.num_keys] * rows.choice[..., None]  # [H, R, S without extra]
+    apart = np.abs(rows.position[:, None] - np.arange(rows.num_keys))  # [R, S without extra]
+    return _divided(np.einsum("hrs,rs->h", p, apart, dtype=np.float64), p.sum(axis=(1, 2), dtype=np.float64))  # [H]
+
+
+def previous(trace, item):
+    """[H], 0 to 1: weight on the key just before the query's own, mean over the rows that may see it (Clark et al. 2019, 3.1)."""
+    return _beside(trace, item, -1)
+
+
+def following(trace, item):
+    """[H], 0 to 1: weight on the key just after the query's own, mean over the rows that may see it; NaN when causal."""
+    return _beside(trace, item, +1)
+
+
+def itself(trace, item):
+    """[H], 0 to 1: weight on the query's own position, mean over the rows that may see it."""
+    return _beside(trace, item, 0)
+
+
+def first(trace, item):
+    """[H], 0 to 1: weight on the first token, the attention sink, mean over the rows that may see it.
+
+    The first token is the first that any real query may see, so that left padding is not mistaken for it. Its own row is left
+    out: it would count as a sink what is itself. Xiao et al., Efficient Streaming Language Models with Attention Sinks, 2023.
+    """
+    rows = Rows.of(trace, item)
+    reachable = rows.seen[..., : rows.num_keys].any(axis=(0, 1))  # [S without extra]
+    key = np.full(rows.p.shape[1], reachable.argmax())  # [R]
+    return _weight_on(rows, key, key >= 0 if rows.position is None else rows.position != key)
+
+
+def confidence(trace, item):
+    """[H], 0 to 1: the largest weight of a row, mean over rows.
+
+    Voita et al., Analyzing Multi-Head Self-Attention, 2019, section 4: the largest weight aside from the end-of-sentence token,
+    which takes what has nowhere to go. Here the extra columns have that part and are left out.
+    """
+    rows = Rows.of(trace, item)
+    return _mean(rows.p[..., : rows.num_keys].max(axis=-1), rows.choice)  # [H]
+
+
+STATISTICS = {
+    "difference": Statistic(
+        "differs from average", "Jensen–Shannon divergence from the average of all heads, in % of ln 2", "%",
+        difference_from_average,
+    ),
+    "entropy": Statistic(
+        "entropy", "−Σ p log p / log n, n = keys the row may see: 0 % one key, 100 % all alike", "%", entropy
+    ),
+    "confidence": Statistic("largest weight", "max p, the mean over rows: how sure the head is", "%", confidence),
+    "distance": Statistic("distance", "Σ p |i − j| / Σ p: how far the weight reaches", "tokens", distance),
+    "previous": Statistic("previous token", "p on key i − 1, over rows that may see it", "%", previous),
+    "self": Statistic("own token", "p on key i, over rows that may see it", "%", itself),
+    "next": Statistic("next token", "p on key i + 1, over rows that may see it", "%", following),
+    "first": Statistic("first token", "p on the first real key (attention sink), its own row left out", "%", first),
+}  # fmt: skip
+
+
+def statistic(trace, item, name):
+    """[H]: the statistic ``name`` of STATISTICS of every head over the real queries of batch item ``item``; NaN where it has no
+    meaning. Raises Wrong for a name that there is not."""
+    return STATISTICS[one_of("statistic", name, tuple(STATISTICS))].function(trace, item)
+
+
+def _share_positions(batch):
+    """True where query i and key i are the same place: self-attention, also with the key passed again, or rules that say so."""
+    return batch.key is None or batch.causal or batch.window is not None or np.array_equal(batch.query, batch.key)
+
+
+def _beside(trace, item, offset):
+    rows = Rows.of(trace, item)
+    if rows.position is None:
+        return np.full(len(rows.p), np.nan)
+    return _weight_on(rows, rows.position + offset, True)
+
+
+def _weight_on(rows, key, counts):
+    """[H]: weight on position ``key`` [R] of each row, mean over the rows that count ([R] bool), may see it and have a choice."""
+    inside = (key >= 0) & (key < rows.num_keys)  # [R]
+    row, key = np.arange(len(key)), np.where(inside, key, 0)
+    return _mean(rows.p[:, row, key], rows.choice & rows.seen[:, row, key] & inside & counts)
+
+
+def _mean(values, counts):
+    """[H]: the mean over R of [H, R] where ``counts`` [H, R], NaN where none does."""
+    return _divided(values.sum(axis=1, where=counts, dtype=np.float64), counts.sum(axis=1))
+
+
+def _divided(total, count):
+    return np.divide(total, count, out=np.full(len(total), np.nan), where=count > 0)  # [H]
