@@ -48,8 +48,9 @@ def raw(values):
 
 
 def put(name, value):
-    """Set one widget, before it is drawn."""
-    st.session_state.draft[name] = st.session_state[name] = value
+    """Set one widget, before it is drawn. ``control`` hands the value over: set here, it would outlive what a person sets later."""
+    st.session_state.draft[name] = value
+    st.session_state.pop(name, None)
 
 
 def change(**values):

@@ -11,7 +11,7 @@ from mha_viz.pages.controls import controls
 from mha_viz.pages.messages import say_not_current, say_notes, say_wrong
 from mha_viz.pages.shapes import chosen_number, mode, shape_strip
 from mha_viz.pages.warm import synthetic_trace, warm_up
-from mha_viz.settings import ORDERS, Settings
+from mha_viz.settings import Settings
 
 STYLE = Path(__file__).with_name("style.css")
 
@@ -47,7 +47,7 @@ def heads_and_average(trace, settings):
     with st.container(horizontal=True, vertical_alignment="center"):
         view_control("item", st.selectbox, "batch item", choice.item, list(range(settings.N)), "batch item {}".format)
         orders = {"difference": "order: differs from average", "index": "order: head number"}
-        view_control("order", st.selectbox, "order of heads", st.session_state.view.order, list(ORDERS), orders.get)
+        view_control("order", st.selectbox, "order of heads", st.session_state.view.order, list(orders), orders.get)
     view = st.session_state.view
     figure = heads(trace, view, theme=st.context.theme.type or "light", width=measured_width("picture"))
     live(figure, key="picture", alt=describe(trace, view), on_choose=choose_cell)

@@ -8,7 +8,7 @@ from mha_viz.core.attend import attend, check_layer_memory, check_memory
 from mha_viz.core.batch import Batch
 from mha_viz.core.layer import Layer
 from mha_viz.settings import Settings, read_mask
-from mha_viz.sources.tiny import TOKENS
+from mha_viz.sources.tiny import TOKENS, tiny_layer
 
 PAD = "<pad>"
 
