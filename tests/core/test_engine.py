@@ -159,7 +159,7 @@ def masks(S, kind):
         "additive": {"attn_mask": gentle}, "additive with −inf": {"attn_mask": with_holes},
         "additive padding": {"key_padding_mask": np.where(padding, -np.inf, 0.5).astype(np.float32), "attn_mask": with_holes},
         "mixed": {"key_padding_mask": padding, "attn_mask": with_holes},
-        "mixed, other way": {"key_padding_mask": gentle[:N, :S], "attn_mask": per_head},
+        "mixed, other way": {"key_padding_mask": np.where(padding, -np.inf, gentle[:N]).astype(np.float32), "attn_mask": per_head},
     }[kind]  # fmt: skip
 
 
@@ -192,6 +192,7 @@ def test_pytorch_agrees(options, keys, kind):
         np.testing.assert_allclose(trace.weights, weights, rtol=0, atol=1e-6)
         np.testing.assert_allclose(trace.output, output, rtol=0, atol=1e-6)
     assert np.array_equal(trace.undefined, np.isnan(weights).all(axis=-1))
+    assert trace.mask_bias is None or np.isfinite(trace.mask_bias).all()  # what hides is in the mask alone
     reference = attend(layer, batch, engine="numpy", dtype="float64")
     np.testing.assert_allclose(reference.output, output, rtol=0, atol=1e-6)
     for name in Trace.fields():
