@@ -1,0 +1,64 @@
+"""The Explore page as AppTest runs it, and what a person would read off it."""
+
+import json
+import re
+from base64 import b64decode
+from pathlib import Path
+
+import numpy as np
+from streamlit.testing.v1 import AppTest
+
+APP = Path(__file__).parents[2] / "app.py"
+
+
+def opened(**address):
+    """The page as it opens at this address."""
+    at = AppTest.from_file(str(APP), default_timeout=60)
+    at.query_params.update(address)
+    return at.run()
+
+
+def set_to(at, name, value):
+    """Let the widget of the field ``name`` hold ``value``, as a person would, and run the page."""
+    return next(widget for widget in widgets(at) if widget.key == name).set_value(value).run()
+
+
+def widgets(at):
+    """Every widget that is drawn now."""
+    for kind in ("number_input", "text_input", "text_area", "checkbox", "selectbox", "button_group"):
+        yield from at.get(kind)
+
+
+def held(at):
+    """What every widget that is drawn holds, by its key."""
+    return {widget.key: widget.value for widget in widgets(at)}
+
+
+def sent(at):
+    """What the live picture was sent: its text alternative and its figure, as bytes."""
+    return next(element.proto.bytes for element in at.get("bidi_component") if element.key == "picture")
+
+
+def figure(at):
+    """The figure that the live picture shows, as the dict that Plotly draws."""
+    return json.loads(sent(at))["figure"]
+
+
+def maps(at):
+    """The large map of the chosen head and the average's [L, S], and every head's map in the strip by its number."""
+    drawn = figure(at)
+    tiles = [decoded(trace["z"]) for trace in drawn["data"] if trace["type"] == "heatmap"]
+    heads = [tile["head"] for tile in drawn["layout"]["meta"]["tiles"]]
+    return tiles[-2], tiles[-1], dict(zip(heads[:-2], tiles[:-2], strict=True))
+
+
+def decoded(array):
+    """A typed array of Plotly's as NumPy."""
+    shape = [int(size) for size in str(array.get("shape", -1)).split(",")]
+    return np.frombuffer(b64decode(array["bdata"]), array["dtype"]).reshape(shape)
+
+
+def read(at, css_class):
+    """The text of the one paragraph with this class, as it is read; empty where there is none."""
+    found = re.search(rf"<p class='{css_class}'.*?</p>", " ".join(html.value for html in at.get("html")), re.DOTALL)
+    return re.sub(r"<[^>]*>", "", found[0]) if found else ""
