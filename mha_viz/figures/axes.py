@@ -1,5 +1,7 @@
 """The axes of a picture of heads: where cells stand, what they are called on hover, and which names are drawn."""
 
+from mha_viz.figures.geometry import EDGE
+
 STRIP, HEAD, AVERAGE = ("x", "y"), ("x2", "y2"), ("x3", "y3")  # axes that cells lie on; the pair's zoom together
 HEAD_NAMES, AVERAGE_NAMES = ("x4", "y4"), ("x5", "y5")  # axes over the pair's, which draw the few names for which there is room
 
@@ -38,7 +40,8 @@ def _strip(place, rows, columns):
     strip = place.strip
     step_x, step_y = strip.step[0] / strip.cell[0], strip.step[1] / strip.cell[1]
     above = strip.label_height / strip.cell[1]
-    range_x = [-0.5, strip.area.width / strip.cell[0] - 0.5]
+    beside = EDGE / strip.cell[0]
+    range_x = [-beside - 0.5, strip.area.width / strip.cell[0] - beside - 0.5]
     range_y = [strip.area.height / strip.cell[1] - above - 0.5, -above - 0.5]
     return {
         "xaxis": {

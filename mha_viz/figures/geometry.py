@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 NARROW = 640  # px: below, the pair of large maps stands one above the other
 GAP = 12  # px between tiles of the strip
-EDGE = 4  # px beside the first and below the last tile for the frame around it
+EDGE = 4  # px beside and below the strip's tiles for the frame around one
 LABELS = {"line": (150, 22), "lines": (88, 40), "percent": (58, 22)}  # of tiles: px across from which on, and px above
 TITLE = 28  # px: a large map's title line
 CORNER = 94  # px: "key → is read" and "query ↓ asks" in the corner above the row labels
@@ -58,7 +58,7 @@ class Strip:
         """The Box of tile ``index``."""
         row, column = divmod(index, self.columns)
         top = self.area.y + self.label_height
-        return Box(self.area.x + column * self.step[0], top + row * self.step[1], *self.tile)
+        return Box(self.area.x + EDGE + column * self.step[0], top + row * self.step[1], *self.tile)
 
     def label(self, index):
         """The Box above tile ``index`` that its label has for itself."""
@@ -73,8 +73,8 @@ class ColumnLabels:
 
     angle: int
     pitch: float
-    height: float
-    overhang: float
+    height: int
+    overhang: int
 
 
 @dataclass(frozen=True)
@@ -121,12 +121,12 @@ def arrange(width, heads, queries, keys, row_texts, column_texts):
     # A 16:10 window whose page leaves `width` for the picture leaves about this height under its controls.
     budget = 640 if stacked else min(max(0.58 * width, 540), 820)
     caption = 22
-    strip = _strip(width, heads, queries, keys, caption, (0.45 if stacked else 0.34) * budget)
+    strip = _strip(width, heads, queries, keys, caption, budget)
     top = strip.area.bottom + 18 + TITLE
-    row_labels = max(row_texts + 8, CORNER)
+    row_labels = max(math.ceil(row_texts) + 8, CORNER)
     across = 1 if stacked else 2
     beside = 12 if stacked else BAR
-    legend = 48 if stacked else 26
+    legend = 56 if stacked else 32
 
     def cell_for(labels):
         gap = 0 if stacked else max(24, labels.overhang + CORNER + 8 - row_labels)
@@ -152,26 +152,27 @@ def arrange(width, heads, queries, keys, row_texts, column_texts):
     )  # fmt: skip
 
 
-def _strip(width, heads, queries, keys, top, height):
-    """The arrangement in rows that gives the largest tiles within ``height``; the lowest one if none does."""
-    choices = [_rows_of(columns, width, heads, queries, keys, top) for columns in range(1, heads + 1)]
+def _strip(width, heads, queries, keys, top, budget):
+    """The arrangement in rows that gives the largest tiles within its share of the budget; the lowest one if none does."""
+    tallest = min(max(0.16 * budget, 72), 128)
+    choices = [_rows_of(columns, width, heads, queries, keys, top, tallest) for columns in range(1, heads + 1)]
     choices = [s for s in choices if s.step[0] >= LABELS["percent"][0]] or choices[:1]
-    fitting = [s for s in choices if s.area.bottom <= top + height]
+    fitting = [s for s in choices if s.area.bottom <= top + (0.45 if width < NARROW else 0.34) * budget]
     if fitting:
         return max(fitting, key=lambda s: (s.tile[0] * s.tile[1], s.columns))
     return min(choices, key=lambda s: (s.rows, s.columns))
 
 
-def _rows_of(columns, width, heads, queries, keys, top):
-    room = (width - 2 * EDGE - (columns - 1) * GAP) / columns
-    cell = _cell(queries, keys, room, 104, largest=28, smallest_side=32)
+def _rows_of(columns, width, heads, queries, keys, top, tallest):
+    room = (width - 2 * EDGE - (columns - 1) * GAP) // columns
+    cell = _cell(queries, keys, room, tallest, largest=28, smallest_side=32)
     tile = keys * cell[0], queries * cell[1]
     rows = -(-heads // columns)
     step_x = min(max(tile[0], 128), room) + GAP  # a label may need more room than a narrow tile
     words = next(words for words, (least, _) in LABELS.items() if step_x >= least or words == "percent")
     label = LABELS[words][1]
     step_y = tile[1] + label + GAP
-    area = Box(EDGE, top, (columns - 1) * step_x + tile[0], rows * step_y - GAP + EDGE)
+    area = Box(0, top, (columns - 1) * step_x + tile[0] + 2 * EDGE, rows * step_y - GAP + EDGE)
     return Strip(columns, rows, area, cell, tile, (step_x, step_y), label, words)
 
 
@@ -186,9 +187,9 @@ def _cell(queries, keys, width, height, largest, smallest_side):
 
 def _label_columns(cell_for, keys, text):
     """The first way of naming columns, from the most readable on, that fits the cells which it leaves."""
+    text, angle = math.ceil(text), math.radians(SLANT)
     lying = ColumnLabels(0, text + 8, 20, 0)
-    angle = math.radians(SLANT)
-    slanted = ColumnLabels(-SLANT, 18.5, text * math.sin(angle) + 16, text * math.cos(angle) + 6)
+    slanted = ColumnLabels(-SLANT, 18.5, math.ceil(text * math.sin(angle)) + 16, math.ceil(text * math.cos(angle)) + 6)
     standing = ColumnLabels(-90, ROW_PITCH, text + 8, 0)
     for labels in (lying, slanted, standing):
         cell, gap = cell_for(labels)

@@ -82,7 +82,8 @@ def spec(trace, view, theme="light", width=1104):
     }
     layout = {
         **axes(place, rows, columns, theme),
-        "width": width, "height": place.height, "margin": dict.fromkeys("lrtb", 0), "meta": meta,
+        "width": width, "height": place.height, "margin": {**dict.fromkeys("lrtb", 0), "autoexpand": False},
+        "meta": meta,
         "paper_bgcolor": theme.paper, "plot_bgcolor": theme.paper, "font": {"family": FONT, "size": 14, "color": theme.text},
         "coloraxis": {"colorscale": theme.colorscale(), "cmin": 0, "cmax": largest, "colorbar": around.bar(place, theme)},
         "annotations": around.texts(place, choice, H, view.order, theme)

@@ -69,10 +69,13 @@ def _side(polygon, top, edge, first, last, sign):
 
 
 def outlines(top, bottom, left, right):
-    """x and y, float32, of one line that draws all rectangles, with a gap (NaN) after each; edges in axis units, [K] each."""
+    """x and y, [7K] float32, of one line that draws K rectangles, with a gap (NaN) after each; edges in axis units, [K] each.
+
+    Each ends with the side that it began with, so that its first corner is as full as the others.
+    """
     gap = np.full(len(top), np.nan)
-    x = np.stack([left, right, right, left, left, gap], axis=1).ravel()  # [K · 6]
-    y = np.stack([top, top, bottom, bottom, top, gap], axis=1).ravel()  # [K · 6]
+    x = np.stack([left, right, right, left, left, right, gap], axis=1).ravel()  # [7K]
+    y = np.stack([top, top, bottom, bottom, top, top, gap], axis=1).ravel()  # [7K]
     return x.astype(np.float32), y.astype(np.float32)
 
 
