@@ -11,20 +11,26 @@ def as_array(argument, value):
     """``value``, an array, nested list or torch tensor, as a NumPy array of float16, float32 (bfloat16 too) or float64."""
     array = _read(argument, value)
     if array.dtype not in FLOATS:
-        raise Wrong(argument, array.dtype, "must be of floating type.", [{argument: np.dtype("float32")}])
+        nearest = [{argument: np.dtype("float32")}] if array.dtype.kind in "biu" else []
+        raise Wrong(argument, array.dtype, "must be of floating type.", nearest)
     return array
 
 
 def as_mask(argument, value):
-    """``value`` as ``as_array`` takes it, or of bool type. Integers are refused: 1 is "masked" to some libraries, "kept" to others."""
+    """``value`` as ``as_array`` takes it, or of bool type. Integers are refused: 1 is masked to some libraries, kept to others."""
     array = _read(argument, value)
     if array.dtype not in ("bool", *FLOATS):
-        rule = "must be bool, True = may not attend, or floats to add to the scaled scores; say which by converting it."
-        raise Wrong(argument, array.dtype, rule, [{argument: np.dtype(bool)}])
+        rule = (
+            "must be bool, True = may not attend, or floats to add to the scaled scores. "
+            "If 1 means kept, as it does to some libraries, pass mask == 0."
+        )
+        raise Wrong(argument, array.dtype, rule, [{argument: np.dtype(bool)}] if array.dtype.kind in "iu" else [])
     return array
 
 
 def _read(argument, value):
+    if value is None:
+        raise Wrong(argument, None, "must be an array.")
     try:
         if hasattr(value, "detach"):  # a torch tensor, told without importing torch
             value = value.detach().cpu()

@@ -204,7 +204,5 @@ def _rounded(name, mask, dtype):
 def _check_added(name, mask):
     if np.isnan(mask).any() or np.isposinf(mask).any():
         bad = math.nan if np.isnan(mask).any() else math.inf
-        rule = (
-            f"may hold finite numbers ({mask.dtype}) and −inf only: anything else makes the whole row NaN. (0 · −inf is NaN.)"
-        )
+        rule = f"may hold −inf and finite numbers of {mask.dtype} only: anything else makes its whole row NaN (0 · −inf is NaN too)."
         raise Wrong(name, bad, rule)

@@ -75,12 +75,11 @@ class Layer:
             raise Wrong("state_dict", sorted(weights), "must hold 'out_proj.weight' [E, E], as nn.MultiheadAttention's does.")
         E = weights["out_proj.weight"].shape[0]
         expected = {"out_proj.weight": (E, E)}
-        separate = "in_proj_weight" not in weights
-        if separate:
-            for name in ("q", "k", "v"):
-                found = weights.get(f"{name}_proj_weight")
-                width = E if found is None or found.ndim != 2 or name == "q" else found.shape[1]
-                expected[f"{name}_proj_weight"] = (E, width)
+        if "q_proj_weight" in weights and "in_proj_weight" not in weights:
+            for name in ("k_proj_weight", "v_proj_weight"):
+                found = weights.get(name)
+                expected[name] = (E, found.shape[1] if found is not None and found.ndim == 2 else E)
+            expected["q_proj_weight"] = (E, E)
         else:
             expected["in_proj_weight"] = (3 * E, E)
         optional = {"in_proj_bias": (3 * E,), "out_proj.bias": (E,), "bias_k": (1, 1, E), "bias_v": (1, 1, E)}
@@ -90,11 +89,10 @@ class Layer:
                 absent = pair[pair[0] in weights]
                 rule = f"must hold both {pair[0]!r} and {pair[1]!r} or neither; for a layer without {absent!r} add zeros."
                 raise Wrong("state_dict", sorted(weights), rule)
-        if expected.keys() != weights.keys():
-            odd = sorted(expected.keys() ^ weights.keys())
-            raise Wrong(
-                "state_dict", sorted(weights), f"must hold exactly {sorted(expected)}; these are missing or unknown: {odd}."
-            )
+        missing, unknown = sorted(expected.keys() - weights.keys()), sorted(weights.keys() - expected.keys())
+        if missing or unknown:
+            which = " and ".join([f"lacks {missing}"] * bool(missing) + [f"holds {unknown} besides"] * bool(unknown))
+            raise Wrong("state_dict", sorted(weights), f"must hold exactly {sorted(expected)}; it {which}.")
         for name, shape in expected.items():
             if weights[name].shape != shape:
                 hint = " It looks transposed: y = x @ W.T + b." if weights[name].shape == shape[::-1] else ""
