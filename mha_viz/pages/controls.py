@@ -2,24 +2,43 @@
 
 import streamlit as st
 
-from mha_viz.core.rules import Wrong, head_dim
-from mha_viz.pages.draft import control
+from mha_viz.core.rules import Wrong, divisors, head_dim
+from mha_viz.pages.draft import change_case, control, prepare_mask, put
+from mha_viz.pages.toolbar import show
 
 
 def controls():
     """Draw every control; the draft holds what they say."""
     with st.sidebar:
         st.markdown("#### MHA Explorer")
+        source()
         layer()
         tokens()
         masks()
 
 
+def source():
+    cases = {"random": "untrained layer, random weights", "tiny": "tiny case, worked by hand"}
+    control(
+        "case", st.selectbox, "source", options=list(cases), format_func=cases.get, label_visibility="collapsed", on_change=change_case,
+        help="Where the weights come from. The tiny case (E 4, H 2, L 3) fits on a blackboard.",
+    )  # fmt: skip
+
+
 def layer():
     left, right = st.columns(2)
     E = number("embed_dim", "embed_dim", "Numbers per token, E. A multiple of num_heads.", left)
-    H = number("num_heads", "num_heads", "Attention heads, H. It has to divide embed_dim.", right)
+    with right:
+        H = num_heads(E)
     st.html(f"<p class='head-dim' role='status'>{head_dim_in_words(E, H)}</p>")
+    show(
+        "divisors",
+        st.checkbox,
+        "only heads that divide",
+        st.session_state.view.divisors,
+        "visible",
+        help="Offer no other num_heads.",
+    )
     either(
         "batch_first", "layout", {True: "batch first", False: "sequence first"}, "The order of axes: every shape, no number."
     )
@@ -49,13 +68,25 @@ def layer():
         number("vdim", "vdim", "Width of the values where it is not embed_dim.", right, placeholder="embed_dim")
 
 
+def num_heads(E):
+    """The number of heads, any or only one that divides ``E``."""
+    about = "Attention heads, H. It has to divide embed_dim."
+    if not st.session_state.view.divisors or not isinstance(E, int) or E < 1:
+        return number("num_heads", "num_heads", about)
+    fitting = divisors(E)
+    held = st.session_state.draft["num_heads"]
+    if held not in fitting:
+        put("num_heads", max([d for d in fitting if d <= (held or 1)], default=1))
+    return control("num_heads", st.selectbox, "num_heads", options=fitting, help=about)
+
+
 def head_dim_in_words(E, H):
     """The divisibility rule, beside the two numbers that it binds."""
     try:
         size = head_dim(E, H)
     except Wrong as wrong:
         return f"<b class='broken'>head_dim is not whole:</b> {wrong.rule.split(', but ')[-1]}"
-    return f"head_dim = {E} / {H} = <b>{size}</b><br><small>Each head reads all {E} numbers, not a slice of {size}.</small>"
+    return f"head_dim = {E} / {H} = <b>{size}</b><small> Each head reads all {E}, no slice.</small>"
 
 
 def tokens():
@@ -69,8 +100,16 @@ def tokens():
         number("batch_size", "batch N", "Sequences in the batch, N.", columns[0])
         number("seq_len", "length L", "Tokens in each sequence, L, padding included.", columns[1])
         number("seed", "seed", "Draws the layer, then the tokens, then the dropout.", columns[2])
-    flag("positions", "positional encoding", "Adds sines and cosines of the place, so that equal tokens differ.")
-    if flag("cross", "keys from a source", "Cross-attention: keys and values are a sequence of their own."):
+    left, right = st.columns(2)
+    with left:
+        flag(
+            "positions",
+            "positions",
+            "Adds the sinusoidal positional encoding, so that equal tokens at different places differ.",
+        )
+    with right:
+        cross = flag("cross", "own source", "Cross-attention: keys and values are a sequence of their own, the source.")
+    if cross:
         if own:
             text("source_words", "The source: a line for each batch item.")
         left, right = st.columns(2)
@@ -91,13 +130,21 @@ def masks():
             "Left, with causal, leaves queries without a key.",
             visible=True,
         )
-    left, right = st.columns(2)
+    left, middle, right = st.columns([4, 4, 3])
     with left:
         flag("causal", "causal", "A query sees itself and what came before.")
-    with right:
+    with middle:
         windowed = flag("windowed", "window", "A query sees the keys near itself only.")
+    with right:
+        masked = flag("masked", "own", "An attn_mask of your own, L × S, typed or painted on the map.", on_change=prepare_mask)
     if windowed:
         number("window", "keys in the window", "Itself included, backwards; as far forwards too when not causal.")
+    if masked:
+        text(
+            "attn_mask",
+            "A line per query, an entry per key: 0 may attend, 1 may not. Numbers such as 0.5 or -inf are added instead.",
+        )
+        st.checkbox("paint it on the map", key="paint", help="A click on a cell hides it, or shows it again.")
 
 
 # Kinds of control
@@ -113,8 +160,8 @@ def padding(name, label, column):
     )
 
 
-def flag(name, label, help):
-    return control(name, st.checkbox, label, help=help)
+def flag(name, label, help, **options):
+    return control(name, st.checkbox, label, help=help, **options)
 
 
 def text(name, help):

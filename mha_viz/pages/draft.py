@@ -4,12 +4,15 @@ A widget's key is the name of its field. Streamlit forgets a widget that is not 
 person set is lost, whatever is folded away or wrong meanwhile.
 """
 
+import math
 from dataclasses import asdict, fields
+from urllib.parse import parse_qsl, urlencode
 
 import streamlit as st
 
 from mha_viz.core.rules import Wrong
-from mha_viz.settings import Settings, View, from_address, read, to_address
+from mha_viz.settings import Settings, View, fit_mask, from_address, read, read_mask, to_address, write_mask
+from mha_viz.settings.settings import TINY
 
 TYPED = ("padding", "source_padding")  # fields that are typed as text and read by settings.read
 STAND_INS = {  # what a widget holds at first whose field is None until a switch says otherwise
@@ -17,6 +20,7 @@ STAND_INS = {  # what a widget holds at first whose field is None until a switch
     "source_words": "die Katze schlief müde auf der Matte\nder Hund schlief",
     "source_len": 12,
     "window": 4,
+    "attn_mask": "0",
 }
 
 
@@ -44,6 +48,8 @@ def raw(values):
     held["own_words"] = held["words"] is not None
     held["cross"] = held["source_len"] is not None or held["source_words"] is not None
     held["windowed"] = held["window"] is not None
+    held["masked"] = held["attn_mask"] is not None
+    held["attn_mask"] = held["attn_mask"] and held["attn_mask"].replace("/", "\n")
     return held | {name: value for name, value in STAND_INS.items() if held[name] is None}
 
 
@@ -60,6 +66,42 @@ def change(**values):
         put(name, shown[name])
 
 
+def change_case():
+    """Between the tiny case and the random layer: each comes back as it was left."""
+    draft = st.session_state.draft
+    left, st.session_state.left = st.session_state.get("left"), dict(draft)
+    case = st.session_state.case
+    for name, value in (left or raw(TINY if case == "tiny" else {})).items():
+        put(name, value)
+    put("case", case)
+
+
+def prepare_mask():
+    """Let a mask of one's own begin at the present size, with what it hid before, at first nothing."""
+    try:
+        now = of(values() | {"attn_mask": None})
+        put("attn_mask", lines(fit_mask(read_mask(st.session_state.draft["attn_mask"]), now.L, now.S)))
+    except Wrong:
+        pass  # something else is wrong and says so, or the mask is, which is there to be mended
+
+
+def paint(query, key):
+    """Hide a cell of the map by one's own mask, or show it again. A mask that cannot be read says so itself and is left alone."""
+    try:
+        mask = read_mask(st.session_state.draft["attn_mask"])
+    except Wrong:
+        return
+    if query < mask.shape[0] and key < mask.shape[1]:
+        shown, hiding = (False, True) if mask.dtype == bool else (0, -math.inf)
+        mask[query, key] = shown if mask[query, key] == hiding else hiding
+        put("attn_mask", lines(mask))
+
+
+def lines(mask):
+    """``mask`` as text for a person to edit: a line per query."""
+    return write_mask(mask).replace("/", "\n")
+
+
 def control(name, widget, label, **options):
     """Draw the ``widget`` of the field ``name``, holding what it held when it was last drawn, and keep what it holds now."""
     if name not in st.session_state:
@@ -70,7 +112,11 @@ def control(name, widget, label, **options):
 
 def settings():
     """The Settings that the widgets spell; raises Wrong, the first of them, where they spell none."""
-    return Settings(**{name: read(Settings, name, value) if name in TYPED else value for name, value in values().items()})
+    return of(values())
+
+
+def of(held):
+    return Settings(**{name: read(Settings, name, value) if name in TYPED else value for name, value in held.items()})
 
 
 def values():
@@ -82,9 +128,23 @@ def values():
         "source_len": not draft["cross"] or draft["own_words"],
         "source_words": not (draft["cross"] and draft["own_words"]),
         "window": not draft["windowed"],
+        "attn_mask": not draft["masked"],
     }
     held |= {name: None for name, is_off in off.items() if is_off}
     return held if draft["cross"] else held | {"source_padding": ""}
+
+
+def spelled(settings):
+    """These Settings as the query part of an address, "" for the defaults."""
+    return urlencode(to_address(**asdict(settings)))
+
+
+def unspelled(query):
+    """The Settings that ``spelled`` wrote; raises Wrong where ``query`` spells none."""
+    found, _, notes = from_address(dict(parse_qsl(query)))
+    if notes:
+        raise notes[0]
+    return Settings(**found)
 
 
 def write_address():

@@ -8,8 +8,12 @@ import streamlit as st
 from mha_viz.core.rules import Wrong
 from mha_viz.pages import draft
 from mha_viz.pages.controls import controls
-from mha_viz.pages.messages import say_not_current, say_notes, say_wrong
+from mha_viz.pages.layout_demo import layout_demo
+from mha_viz.pages.messages import say_findings, say_not_current, say_notes, say_wrong, say_wrong_view
+from mha_viz.pages.number_panel import number_panel
+from mha_viz.pages.save import save
 from mha_viz.pages.shapes import chosen_number, mode, shape_strip
+from mha_viz.pages.toolbar import change, toolbar
 from mha_viz.pages.warm import synthetic_trace, warm_up
 from mha_viz.settings import Settings
 
@@ -25,50 +29,85 @@ def page():
     shown = st.session_state.setdefault("shown", Settings())
     try:
         settings = draft.settings()
-        trace = synthetic_trace(replace(settings, batch_first=True))  # the layout changes no number
+        trace = trace_of(settings)
         st.session_state.shown = settings
     except Wrong as wrong:
         say_wrong(wrong)
         say_not_current(shown)
-        settings, trace = shown, synthetic_trace(replace(shown, batch_first=True))
+        settings, trace = shown, trace_of(shown)
     with st.container(key="stage"):
         heads_and_average(trace, settings)
+
+
+def trace_of(settings):
+    return synthetic_trace(replace(settings, batch_first=True))  # the layout changes no number
 
 
 @st.fragment
 def heads_and_average(trace, settings):
     """The picture and what belongs to it alone: a fragment, so that looking elsewhere computes nothing anew."""
     from mha_viz.analysis import choose
-    from mha_viz.components import live, measured_width
-    from mha_viz.figures.heads import describe, heads
 
-    choice = choose(trace, st.session_state.view)
-    st.html(shape_strip(trace, settings) + mode(settings))
-    with st.container(horizontal=True, vertical_alignment="center"):
-        view_control("item", st.selectbox, "batch item", choice.item, list(range(settings.N)), "batch item {}".format)
-        orders = {"difference": "order: differs from average", "index": "order: head number"}
-        view_control("order", st.selectbox, "order of heads", st.session_state.view.order, list(orders), orders.get)
+    if st.session_state.pop("painted", False):
+        st.rerun()  # a mask was changed from within the picture: that is a setting, and the whole page's
     view = st.session_state.view
-    figure = heads(trace, view, theme=st.context.theme.type or "light", width=measured_width("picture"))
-    live(figure, key="picture", alt=describe(trace, view), on_choose=choose_cell)
-    st.html(chosen_number(trace, choose(trace, view)))
+    choice = choose(trace, view)
+    strip, demo = st.columns([5, 1], vertical_alignment="center")
+    strip.html(shape_strip(trace, settings) + mode(settings))
+    with demo:
+        layout_demo(trace)
+    toolbar(trace, choice, view, save=lambda: save(trace, choice))
+    view = st.session_state.view
+    say_wrong_view()
+    say_findings(trace, settings)
+    picture(trace, settings, view)
+    st.html(chosen_number(trace, choice))
+    number_panel(trace, view, choice)
     draft.write_address()
 
 
-def view_control(name, widget, label, value, options, words):
-    """A control of one field of View, which holds what the View says."""
-    st.session_state[name] = value
-    widget(label, options, key=name, format_func=words, label_visibility="collapsed", on_change=look, args=(name,), width=240)
+def picture(trace, settings, view):
+    """Maps or lines of this Trace, or beside those of the one that is pinned."""
+    from mha_viz.components import live, measured_width
+    from mha_viz.figures.heads import describe, heads
+
+    look = {"theme": st.context.theme.type or "light", "width": measured_width("picture")}
+    pinned = pinned_trace(view)
+    if pinned is not None:
+        from mha_viz.figures.compare import describe_difference, difference
+
+        figure, alt = difference(pinned, trace, view, **look), describe_difference(pinned, trace, view)
+    elif view.picture == "lines":
+        from mha_viz.figures.lines import describe_lines, lines
+
+        figure, alt = lines(trace, view, **look), describe_lines(trace, view)
+    else:
+        figure, alt = heads(trace, view, **look), describe(trace, view)
+    live(figure, key="picture", alt=alt, on_choose=choose_cell)
 
 
-def look(name):
-    st.session_state.view = replace(st.session_state.view, **{name: st.session_state[name]})
+def pinned_trace(view):
+    """The Trace of A, or None where nothing is pinned or the address pins what is wrong."""
+    if view.pinned is None:
+        return None
+    try:
+        return trace_of(draft.unspelled(view.pinned))
+    except Wrong as wrong:
+        say_notes([wrong])
+        return None
 
 
 def choose_cell(head, query, key):
-    """A click on a cell: in a head's map it chooses the head as well, in the average's the cell alone."""
-    view = st.session_state.view
-    st.session_state.view = replace(view, head=view.head if head is None else head, cell=(query, key))
+    """A click on a cell: in a head's map it chooses the head as well, in the average's the cell alone. Painting, it masks the cell."""
+    if st.session_state.draft["masked"] and st.session_state.get("paint"):
+        draft.paint(query, key)
+        st.session_state.painted = True
+    else:
+        change(head=st.session_state.view.head if head is None else head, cell=(query, key))
+
+
+def let_go():
+    change(cell=None)
 
 
 page()

@@ -1,19 +1,33 @@
-"""What a page says when something is wrong, with the nearest right values one click away."""
+"""What a page says: what is wrong, with the nearest right values one click away, and what is odd, with its cause."""
 
 import streamlit as st
 
 from mha_viz.pages.draft import change
+from mha_viz.pages.toolbar import show
 from mha_viz.settings import spell
 
 
 def say_wrong(wrong):
-    """The rule that is broken, and a button for each change that would keep it."""
+    """The rule that is broken, a button for each change that would keep it, and on demand PyTorch's own words."""
     with st.container(key="wrong"):
-        st.error(f"**{wrong.argument} = {plain(wrong.value)}**: {plain(wrong.rule)}", icon=":material/error:")
-        with st.container(horizontal=True):
+        st.error(f"**{plain(wrong.argument)} = {plain(wrong.value)}**: {plain(wrong.rule)}", icon=":material/error:")
+        with st.container(horizontal=True, vertical_alignment="center"):
             for number, choice in enumerate(wrong.nearest):
-                label = ", ".join(f"{name} = {spell(value) or 'none'}" for name, value in choice.items())
+                label = ", ".join(f"{name} = {spelled(value)}" for name, value in choice.items())
                 st.button(label, key=f"nearest_{number}", on_click=change, kwargs=choice)
+            if wrong.argument in ("embed_dim", "num_heads"):
+                show("verbatim", st.toggle, "PyTorch's own error", st.session_state.view.verbatim, label_visibility="visible")
+        if wrong.argument in ("embed_dim", "num_heads") and st.session_state.view.verbatim:
+            say_verbatim()
+
+
+def say_verbatim():
+    """What PyTorch says to embed_dim and num_heads as they are set."""
+    from mha_viz.analysis.layout import pytorch_error
+
+    E, H = (st.session_state.draft[name] for name in ("embed_dim", "num_heads"))
+    said = pytorch_error(E, H) or "PyTorch says nothing."
+    st.code(f">>> nn.MultiheadAttention(embed_dim={E}, num_heads={H})\n{said}", language=None, wrap_lines=True)
 
 
 def say_not_current(settings):
@@ -28,6 +42,27 @@ def say_notes(notes):
     if notes:
         lines = [f"{plain(note.argument)} = {plain(note.value)}: {plain(note.rule)}" for note in notes]
         st.warning("Left out of the address: " + "  \n".join(lines), icon=":material/link_off:")
+
+
+def say_wrong_view():
+    """A control of the view that was given what it cannot take; the view stayed as it was."""
+    wrong = st.session_state.get("wrong_view")
+    if wrong is not None:
+        st.error(f"**{plain(wrong.argument)} = {plain(wrong.value)}**: {plain(wrong.rule)}", icon=":material/error:")
+
+
+def say_findings(trace, settings):
+    """What is odd about this call, each with its cause."""
+    from mha_viz.analysis.causes import findings
+
+    said = [finding.sentence for finding in findings(trace, settings)]
+    if said:
+        st.warning("  \n".join(map(plain, said)), icon=":material/warning:")
+
+
+def spelled(value):
+    text = "none" if value in (None, ()) else spell(value)
+    return text if len(text) <= 40 else text[:37] + "…"
 
 
 def plain(value):

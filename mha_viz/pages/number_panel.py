@@ -1,0 +1,43 @@
+"""One number opened: from q · k to what the cell brings to the output."""
+
+import streamlit as st
+
+from mha_viz.pages.shapes import token
+from mha_viz.pages.toolbar import show
+
+
+def number_panel(trace, view, choice):
+    """The switch that opens the chosen number, and under it, while it is open, its whole derivation."""
+    show("opened", st.toggle, "Open this number", view.opened, label_visibility="visible")
+    if view.opened:
+        from mha_viz.analysis.number import open_number
+
+        derivation = open_number(trace, choice.item, choice.head, choice.query, choice.key)
+        st.html(f"<ol class='derivation'>{''.join(f'<li>{step}</li>' for step in steps(trace, derivation))}</ol>")
+
+
+def steps(trace, d):
+    """The derivation in words and numbers, one step after another, as HTML. What the source does not know is left out."""
+    asks, is_read = token("query", d.query, trace.query_tokens[d.item]), token("key", d.key, trace.key_tokens[d.item])
+    if d.dot is not None:
+        yield f"<b>q · k</b>: the query vector of {asks} times the key vector of {is_read}, {len(d.q)} products, sum <b>{d.dot:.6f}</b>"
+        yield f"<b>scale</b>: × 1/√{len(d.q)} = {d.scale:.6f} gives the score <b>{d.score:.6f}</b>"
+    if d.hidden_by:
+        yield f"<b>mask</b>: {' and '.join(d.hidden_by)} hides this key: the score becomes −∞"
+    elif d.bias:
+        yield f"<b>mask</b>: adds {d.bias:g}, giving {d.score + d.bias:.6f}"
+    elif d.score is not None:
+        yield "<b>mask</b>: this key may be read, the score stays"
+    if d.exponentials is not None and d.largest == float("-inf"):
+        yield "<b>softmax</b>: no key is left in this row: it has no distribution, and the weight is undefined (NaN)"
+    elif d.exponentials is not None:
+        yield (
+            f"<b>softmax</b> over the row: exp(score − {d.largest:.4f}) = {d.exponentials[d.key]:.6f}, of {d.total:.6f} in all: "
+            f"<b>{d.probability:.6f}</b>"
+        )
+    if d.dropped is not None:
+        fate = "takes it: 0" if d.dropped else f"keeps it, × {d.keep_scale:.4f} = <b>{d.weight:.6f}</b>"
+        yield f"<b>dropout</b> {fate}"
+    if d.norm is not None:
+        share = "" if d.share != d.share else f", {100 * d.share:.1f} % of what this head's row brings"
+        yield f"<b>output</b>: weight × v × Wᴼ of this head adds a vector of length <b>{d.norm:.6f}</b> to the query's output{share}"

@@ -1,0 +1,147 @@
+"""The row above the picture: every control of how it is shown. Each holds what the View says, and says what the View becomes."""
+
+from dataclasses import replace
+
+import streamlit as st
+
+from mha_viz.core.rules import Wrong
+from mha_viz.pages import draft
+from mha_viz.settings import ARRANGEMENTS, COLORS, PICTURES, SCALES, View
+
+ARRANGEMENT_WORDS = {"pair": "pair", "all": "all", "one": "one"}
+SCALE_WORDS = {
+    "linear": "linear",
+    "log": "logarithmic",
+    "percentile": "clipped at the 99th percentile",
+    "row": "each row to its own maximum",
+}
+COLOR_WORDS = {"ink": "ink", "viridis": "Viridis", "cividis": "Cividis", "grey": "grey"}
+
+
+def toolbar(trace, choice, view, save):
+    """Draw the controls; ``save()`` draws what is in the popover of that name."""
+    N, H = trace.weights.shape[:2]
+    with st.container(horizontal=True, vertical_alignment="center", key="toolbar"):
+        show(
+            "item",
+            st.selectbox,
+            "batch item",
+            choice.item,
+            options=list(range(N)),
+            format_func="batch item {}".format,
+            width=130,
+        )
+        show("order", st.selectbox, "order", view.order, options=list(orders()), format_func=orders().get, width=190)
+        either("arrangement", view.arrangement, ARRANGEMENTS, ARRANGEMENT_WORDS)
+        either("picture", view.picture, PICTURES, {"maps": "maps", "lines": "lines"})
+        with lazy_popover(f"heads: {len(choice.order)} of {H}", "heads") as shown:
+            if shown:
+                subset(view, H)
+        with lazy_popover(f"scale: {SCALE_WORDS[view.scale].split(' ')[0]}", "scale") as shown:
+            if shown:
+                scale(trace, view)
+        with lazy_popover("Save", "save") as shown:
+            if shown:
+                save()
+        if view.pinned is None:
+            st.button("Pin as A", on_click=pin, help="Keep this as A; change anything, and see A, B and B − A.")
+        else:
+            st.button("Unpin A", on_click=change, kwargs={"pinned": None})
+        if view != View(item=view.item, pinned=view.pinned):
+            st.button(
+                "Reset view",
+                on_click=reset,
+                help="Back to how a picture is first shown. Esc in the picture lets go of the cell.",
+            )
+
+
+def orders():
+    """The orders of heads by name, in words."""
+    from mha_viz.analysis.statistics import STATISTICS
+
+    return {"difference": "order: difference", "index": "order: number"} | {
+        name: f"order: {statistic.label}" for name, statistic in STATISTICS.items() if name != "difference"
+    }
+
+
+def subset(view, H):
+    every = list(range(H))
+    shown = every if view.heads is None else [head for head in view.heads if head < H] or every
+    show("heads", st.pills, "heads shown", shown, options=every, selection_mode="multi", label_visibility="visible")
+    st.button("all heads", on_click=change, kwargs={"heads": None})
+
+
+def scale(trace, view):
+    show(
+        "scale", st.radio, "colours", view.scale, options=list(SCALES), format_func=SCALE_WORDS.get, label_visibility="visible"
+    )
+    text = "" if view.limits is None else ", ".join(f"{limit:g}" for limit in view.limits)
+    show(
+        "limits", st.text_input, "limits", text, placeholder="automatic", label_visibility="visible",
+        help="The weights at which the colours begin and end, as in “0, 0.5”: a colour then means the same in every picture.",
+    )  # fmt: skip
+    show(
+        "colors",
+        st.selectbox,
+        "colour map",
+        view.colors,
+        options=list(COLORS),
+        format_func=COLOR_WORDS.get,
+        label_visibility="visible",
+    )
+
+
+def lazy_popover(label, name):
+    """A popover whose contents are drawn only while it is open: a widget that nobody sees costs every rerun."""
+    return Lazy(st.popover(label, key=f"popover_{name}", on_change="rerun"))
+
+
+class Lazy:
+    def __init__(self, popover):
+        self.popover = popover
+
+    def __enter__(self):
+        self.popover.__enter__()
+        return self.popover.open
+
+    def __exit__(self, *error):
+        return self.popover.__exit__(*error)
+
+
+def show(name, widget, label, value, label_visibility="collapsed", **options):
+    """The control of the View's field ``name``, holding ``value``."""
+    key = f"view_{name}"
+    st.session_state[key] = value
+    widget(label, key=key, label_visibility=label_visibility, on_change=read, args=(name,), **options)
+
+
+def either(name, value, options, words):
+    show(name, st.segmented_control, name, value, options=list(options), format_func=words.get, required=True)
+
+
+def read(name):
+    """Take one field of the View from its control; what breaks a rule is said, and the View stays as it was."""
+    value = st.session_state[f"view_{name}"]
+    if name == "limits":
+        value = tuple(part.strip() for part in value.replace(";", ",").split(",")) if value.strip() else None
+    elif name == "heads":
+        value = tuple(value) or None
+    change(**{name: value})
+
+
+def change(**values):
+    try:
+        st.session_state.view = replace(st.session_state.view, **values)
+        st.session_state.wrong_view = None
+    except Wrong as wrong:
+        st.session_state.wrong_view = wrong
+
+
+def pin():
+    """Keep the Settings that are shown as A."""
+    change(pinned=draft.spelled(st.session_state.shown))
+
+
+def reset():
+    view = st.session_state.view
+    st.session_state.view = View(item=view.item, pinned=view.pinned)
