@@ -10,7 +10,6 @@ from mha_viz.pages.toolbar import show
 def controls():
     """Draw every control; the draft holds what they say."""
     with st.sidebar:
-        st.markdown("#### MHA Explorer")
         source()
         layer()
         tokens()
@@ -108,7 +107,7 @@ def tokens():
             "Adds the sinusoidal positional encoding, so that equal tokens at different places differ.",
         )
     with right:
-        cross = flag("cross", "own source", "Cross-attention: keys and values are a sequence of their own, the source.")
+        cross = flag("cross", "source", "Cross-attention: keys and values are a sequence of their own, the source.")
     if cross:
         if own:
             text("source_words", "The source: a line for each batch item.")
@@ -130,13 +129,12 @@ def masks():
             "Left, with causal, leaves queries without a key.",
             visible=True,
         )
-    left, middle, right = st.columns([4, 4, 3])
+    left, right = st.columns(2)
     with left:
         flag("causal", "causal", "A query sees itself and what came before.")
-    with middle:
-        windowed = flag("windowed", "window", "A query sees the keys near itself only.")
     with right:
-        masked = flag("masked", "own", "An attn_mask of your own, L × S, typed or painted on the map.", on_change=prepare_mask)
+        windowed = flag("windowed", "window", "A query sees the keys near itself only.")
+    masked = flag("masked", "own mask", "An attn_mask of your own, L × S, typed or painted on the map.", on_change=prepare_mask)
     if windowed:
         number("window", "keys in the window", "Itself included, backwards; as far forwards too when not causal.")
     if masked:

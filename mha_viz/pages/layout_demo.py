@@ -6,7 +6,7 @@ import streamlit as st
 def layout_demo(trace):
     """The button that opens the demonstration."""
     if st.button(
-        "Feed the wrong layout", help="Give this batch-first tensor to a layer with batch_first=False, and see what comes back."
+        "Wrong layout?", help="Give this batch-first tensor to a layer with batch_first=False, and see what comes back."
     ):
         demonstration(trace)
 

@@ -31,7 +31,7 @@ def toolbar(trace, choice, view, save):
             format_func="batch item {}".format,
             width=130,
         )
-        show("order", st.selectbox, "order", view.order, options=list(orders()), format_func=orders().get, width=190)
+        show("order", st.selectbox, "order", view.order, options=list(orders()), format_func=orders().get, width=165)
         either("arrangement", view.arrangement, ARRANGEMENTS, ARRANGEMENT_WORDS)
         either("picture", view.picture, PICTURES, {"maps": "maps", "lines": "lines"})
         with lazy_popover(f"heads: {len(choice.order)} of {H}", "heads") as shown:
