@@ -30,8 +30,7 @@ def choose(trace, view):
     item = view.item if view.item < N else 0
     differences = difference_from_average(trace, item)
     shown = [head for head in (range(H) if view.heads is None else view.heads) if head < H] or list(range(H))
-    if view.order == "difference":
-        shown.sort(key=lambda head: (-np.nan_to_num(differences[head]), head))
+    shown.sort(key=lambda head: (-np.nan_to_num(differences[head]) if view.order == "difference" else 0, head))
     head = view.head if view.head in shown else shown[0]
     query, key = view.cell or (L, S)
     if query >= L or key >= S:

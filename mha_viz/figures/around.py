@@ -34,7 +34,7 @@ def texts(place, choice, H, order, theme):
     differs = f"differs {percent(choice.differences[choice.head])}"
     further = f"{differs} from the average"
     names = (
-        f"<b>head {choice.head}</b> {soft}{further if place.head.width > 260 else differs}</span>",
+        f"<b>head {choice.head}</b> {soft}{further if place.head.width >= 270 else differs}</span>",
         f"<b>average of {H} head{'s' if H > 1 else ''}</b>",
     )
     for box, name in zip((place.head, place.average), names, strict=True):

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 NARROW = 640  # px: below, the pair of large maps stands one above the other
 GAP = 12  # px between tiles of the strip
 EDGE = 4  # px beside and below the strip's tiles for the frame around one
-LABELS = {"line": (150, 22), "lines": (88, 40), "percent": (58, 22)}  # of tiles: px across from which on, and px above
-TITLE = 28  # px: a large map's title line
+LABELS = {"line": (144, 22), "lines": (78, 40), "percent": (52, 22)}  # of tiles: from how many px across, and how many above
+TITLE, MIN_TITLE = 28, 190  # px: height of a large map's title line, and its width above a narrow map
 CORNER = 94  # px: "key → is read" and "query ↓ asks" in the corner above the row labels
 BAR = 78  # px: the colour bar beside the maps, its gap and its numbers included
 BAR_LYING = 62  # px: the same below the maps, with its title
@@ -63,7 +63,7 @@ class Strip:
     def label(self, index):
         """The Box above tile ``index`` that its label has for itself."""
         tile = self.place(index)
-        return Box(tile.x, tile.y - self.label_height, self.step[0] - 4, self.label_height)
+        return Box(tile.x, tile.y - self.label_height, self.step[0] - GAP, self.label_height)
 
 
 @dataclass(frozen=True)
@@ -109,9 +109,6 @@ class Geometry:
         return Box(map_box.x, top, max(map_box.width, MIN_TITLE), TITLE)
 
 
-MIN_TITLE = 220  # px: "head 10 · differs 100 %" in 17 px, where a map is narrower than its title
-
-
 def arrange(width, heads, queries, keys, row_texts, column_texts):
     """The Geometry of ``heads`` tiles of ``queries`` × ``keys`` cells and the pair, ``width`` px wide.
 
@@ -131,7 +128,9 @@ def arrange(width, heads, queries, keys, row_texts, column_texts):
     def cell_for(labels):
         gap = 0 if stacked else max(24, labels.overhang + CORNER + 8 - row_labels)
         room = (width - across * row_labels - gap - max(beside, labels.overhang + 4)) / across
-        tall = 1.2 * room if stacked else max(budget - top - labels.height - legend - 6, 260)
+        if not stacked:  # a head's map narrower than its title
+            room = min(room, width - 2 * row_labels - MIN_TITLE - beside)
+        tall = 1.2 * room if stacked else max(budget - top - labels.height - legend - 6, 224)
         return _cell(queries, keys, room, tall, largest=96, smallest_side=96), gap
 
     column_labels, cell, gap = _label_columns(cell_for, keys, column_texts)
@@ -153,27 +152,31 @@ def arrange(width, heads, queries, keys, row_texts, column_texts):
 
 
 def _strip(width, heads, queries, keys, top, budget):
-    """The arrangement in rows that gives the largest tiles within its share of the budget; the lowest one if none does."""
-    tallest = min(max(0.16 * budget, 72), 128)
-    choices = [_rows_of(columns, width, heads, queries, keys, top, tallest) for columns in range(1, heads + 1)]
-    choices = [s for s in choices if s.step[0] >= LABELS["percent"][0]] or choices[:1]
-    fitting = [s for s in choices if s.area.bottom <= top + (0.45 if width < NARROW else 0.34) * budget]
-    if fitting:
-        return max(fitting, key=lambda s: (s.tile[0] * s.tile[1], s.columns))
-    return min(choices, key=lambda s: (s.rows, s.columns))
+    """The arrangement in evenly filled rows that gives the largest tiles within its share of the budget; else the lowest one."""
+    share, tallest = (0.45 if width < NARROW else 0.34) * budget, min(max(0.16 * budget, 72), 128)
+    fitting, first = [], None
+    for rows in range(1, heads + 1):
+        columns = -(-heads // rows)
+        room = (width - 2 * EDGE - (columns - 1) * GAP) // columns
+        if room < LABELS["percent"][0] and columns > 1:
+            continue
+        strip = _rows_of(columns, rows, room, queries, keys, top, tallest)
+        first = first or strip
+        spare = share / rows - strip.label_height - GAP
+        if spare >= 40:
+            fitting.append(_rows_of(columns, rows, room, queries, keys, top, min(tallest, spare)))
+    return max(fitting, key=lambda s: s.tile[0] * s.tile[1], default=first)
 
 
-def _rows_of(columns, width, heads, queries, keys, top, tallest):
-    room = (width - 2 * EDGE - (columns - 1) * GAP) // columns
+def _rows_of(columns, rows, room, queries, keys, top, tallest):
     cell = _cell(queries, keys, room, tallest, largest=28, smallest_side=32)
     tile = keys * cell[0], queries * cell[1]
-    rows = -(-heads // columns)
-    step_x = min(max(tile[0], 128), room) + GAP  # a label may need more room than a narrow tile
-    words = next(words for words, (least, _) in LABELS.items() if step_x >= least or words == "percent")
+    across = min(max(math.ceil(tile[0]), 128), room)  # a label may need more room than a narrow tile
+    words = next(words for words, (least, _) in LABELS.items() if across >= least or words == "percent")
     label = LABELS[words][1]
-    step_y = tile[1] + label + GAP
-    area = Box(0, top, (columns - 1) * step_x + tile[0] + 2 * EDGE, rows * step_y - GAP + EDGE)
-    return Strip(columns, rows, area, cell, tile, (step_x, step_y), label, words)
+    step = across + GAP, math.ceil(tile[1]) + label + GAP
+    area = Box(0, top, (columns - 1) * step[0] + math.ceil(tile[0]) + 2 * EDGE, rows * step[1] - GAP + EDGE)
+    return Strip(columns, rows, area, cell, tile, step, label, words)
 
 
 def _cell(queries, keys, width, height, largest, smallest_side):
@@ -188,7 +191,7 @@ def _cell(queries, keys, width, height, largest, smallest_side):
 def _label_columns(cell_for, keys, text):
     """The first way of naming columns, from the most readable on, that fits the cells which it leaves."""
     text, angle = math.ceil(text), math.radians(SLANT)
-    lying = ColumnLabels(0, text + 8, 20, 0)
+    lying = ColumnLabels(0, text + 5, 20, 0)
     slanted = ColumnLabels(-SLANT, 18.5, math.ceil(text * math.sin(angle)) + 16, math.ceil(text * math.cos(angle)) + 6)
     standing = ColumnLabels(-90, ROW_PITCH, text + 8, 0)
     for labels in (lying, slanted, standing):

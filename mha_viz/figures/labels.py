@@ -15,9 +15,8 @@ def visible(text):
         return text
     if not text:
         return "∅"
-    if text.isspace():
-        return "".join(_PICTURES.get(c, "␣") for c in text)
-    shown = "".join(map(_visible, text))
+    before, after = len(text) - len(text.lstrip(" ")), len(text) - len(text.rstrip(" "))
+    shown = "␣" * before + "".join(map(_visible, text.strip(" "))) + "␣" * (after if before < len(text) else 0)
     right_to_left = any(unicodedata.bidirectional(c) in ("R", "AL", "AN") for c in shown)
     return f"\u2068{shown}\u2069" if right_to_left else shown  # isolated, so that numbers and arrows beside it stay in place
 
@@ -26,6 +25,8 @@ def _visible(c):
     category = unicodedata.category(c)
     if category == "Cc":
         return _PICTURES.get(c) or (chr(0x2400 + ord(c)) if ord(c) < 32 else f"‹U+{ord(c):04X}›")
+    if category == "Zs" and c != " ":
+        return "␣"
     if category in ("Cf", "Cs", "Zl", "Zp") and c not in _JOINERS:
         return f"‹U+{ord(c):04X}›"
     return c

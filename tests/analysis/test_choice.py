@@ -1,0 +1,66 @@
+"""What a View leaves open is decided, and what the Trace no longer has gives way."""
+
+import numpy as np
+import pytest
+
+from mha_viz import Settings, View, synthetic
+from mha_viz.analysis import choose, difference_from_average
+
+
+@pytest.fixture(scope="module")
+def trace():
+    return synthetic(Settings(embed_dim=16, num_heads=4, batch_size=2, seq_len=6, padding=(2, 0), causal=True))
+
+
+def test_heads_are_ordered_by_difference(trace):
+    choice = choose(trace, View())
+    differences = difference_from_average(trace, 0)
+    assert choice.differences.tolist() == differences.tolist()
+    assert sorted(choice.order) == [0, 1, 2, 3]
+    assert np.all(np.diff(differences[list(choice.order)]) <= 0)
+    assert choice.head == choice.order[0] == differences.argmax()
+
+
+def test_heads_by_index(trace):
+    assert choose(trace, View(order="index")).order == (0, 1, 2, 3)
+
+
+def test_the_first_cell_is_where_head_and_average_differ_most(trace):
+    choice = choose(trace, View(item=1))
+    gap = np.abs(trace.probabilities[1, choice.head] - trace.probabilities[1].mean(axis=0))
+    assert gap[choice.query, choice.key] == gap.max()
+
+
+def test_a_padded_query_is_never_chosen_for_a_person(trace):
+    for head in range(4):
+        assert not trace.query_padding[0, choose(trace, View(head=head)).query]
+
+
+def test_what_the_view_says_is_taken(trace):
+    choice = choose(trace, View(item=1, heads=(2, 0), order="index", head=0, cell=(5, 3)))
+    assert (choice.item, choice.order, choice.head, choice.query, choice.key) == (1, (0, 2), 0, 5, 3)
+    assert len(choice.differences) == 4  # of all heads
+
+
+@pytest.mark.parametrize(
+    "view",
+    [View(item=7), View(heads=(9,)), View(head=9), View(heads=(1, 2), head=3), View(cell=(6, 0)), View(cell=(0, 6))],
+)
+def test_what_the_trace_does_not_have_gives_way(trace, view):
+    choice = choose(trace, view)
+    assert choice.item < 2 and choice.order and choice.head in choice.order
+    assert choice.query < 6 and choice.key < 6
+
+
+def test_one_head_equals_its_average_and_shows_its_largest_weight():
+    trace = synthetic(Settings(embed_dim=8, num_heads=1, batch_size=1, seq_len=5, padding=()))
+    choice = choose(trace, View())
+    weights = trace.probabilities[0, 0]
+    assert weights[choice.query, choice.key] == weights.max()
+
+
+def test_without_a_real_query_there_is_still_a_choice():
+    trace = synthetic(Settings(embed_dim=8, num_heads=2, batch_size=1, seq_len=3, padding=(3,)))
+    choice = choose(trace, View())
+    assert (choice.order, choice.head, choice.query, choice.key) == ((0, 1), 0, 0, 0)
+    assert np.isnan(choice.differences).all()
