@@ -10,7 +10,8 @@ from mha_viz.figures.theme import THEMES
 @pytest.mark.parametrize(
     ("token", "seen"),
     [
-        ("cat", "cat"), ("the cat", "the cat"), ("", "∅"), ("a\u00a0b", "a␣b"), (" ", "␣"), ("  \n", "␣␣⏎"), (" the", "␣the"), ("the ", "the␣"),
+        ("cat", "cat"), ("the cat", "the cat"), ("", "∅"), ("a\u00a0b", "a␣b"), (" ", "␣"),
+        ("  \n", "␣␣⏎"), (" the", "␣the"), ("the ", "the␣"),
         ("a\nb", "a⏎b"), ("a\tb", "a⇥b"), ("\x00", "␀"), ("\x7f", "␡"), ("\x85", "‹U+0085›"), ("x\u202ey", "x‹U+202E›y"),
         ("\u200b", "‹U+200B›"), ("\ufeff", "‹U+FEFF›"), ("\ud800", "‹U+D800›"), ("👩‍👧", "👩‍👧"), ("é", "é"), ("日本", "日本"),
         ("שלום", "\u2068שלום\u2069"), ("<s>", "<s>"), ("$5", "$5"),

@@ -1,0 +1,197 @@
+"""The picture of heads: what it holds is what the Trace holds, and all of it is named, marked and explained."""
+
+import json
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from mha_viz import Batch, Layer, Settings, View, attend, synthetic
+from mha_viz.analysis import choose
+from mha_viz.figures.heads import describe, heads, largest_weight, spec
+from mha_viz.figures.serial import to_json
+
+SMALL = Settings(embed_dim=16, num_heads=4, batch_size=2, seq_len=6, padding=(2,))
+
+
+def maps(figure):
+    return [trace for trace in figure["data"] if trace["type"] == "heatmap"]
+
+
+def marked(figure):
+    """Per trace of an outline: the [K, 2] centres of its rectangles."""
+    found = [trace for trace in figure["data"] if trace.get("meta") == "mark"]
+    return [np.stack([t["x"].reshape(-1, 7)[:, :2].mean(1), t["y"].reshape(-1, 7)[:, 1:3].mean(1)], 1) for t in found]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1104])
+def test_plotly_accepts_it(theme, width):
+    figure = heads(synthetic(SMALL), View(), theme, width)
+    assert isinstance(figure, go.Figure)
+    assert (figure.layout.width, figure.layout.height) == (
+        width,
+        spec(synthetic(SMALL), View(), theme, width)["layout"]["height"],
+    )
+
+
+@pytest.mark.parametrize(
+    "settings", [SMALL, Settings(embed_dim=6, num_heads=3, seq_len=4, source_len=9, padding=(), causal=True)]
+)
+def test_each_map_is_the_traces(settings):
+    trace, view = synthetic(settings), View(item=1)
+    figure, choice = spec(trace, view), choose(trace, view)
+    tiles = figure["layout"]["meta"]["tiles"]
+    assert [tile["head"] for tile in tiles] == [*choice.order, choice.head, None]
+    assert len(maps(figure)) == len(tiles)
+    for tile, drawn in zip(tiles, maps(figure), strict=True):
+        expected = trace.mean_weights[1] if tile["head"] is None else trace.weights[1, tile["head"]]
+        assert drawn["z"].dtype == np.float32 and np.array_equal(drawn["z"], expected, equal_nan=True)
+        assert (drawn["xaxis"], drawn["yaxis"], drawn["x0"], drawn["y0"]) == (*tile["axes"], tile["x0"], tile["y0"])
+
+
+def test_only_the_chosen_heads_are_shown_beside_the_average_of_all():
+    trace = synthetic(SMALL)
+    figure = spec(trace, View(heads=(3, 1), order="index"))
+    assert [trace["name"] for trace in maps(figure)] == ["head 1", "head 3", "head 1", "average of 4 heads"]
+    assert np.array_equal(maps(figure)[-1]["z"], trace.mean_weights[0])
+
+
+def test_one_scale_from_zero_to_the_largest_real_weight():
+    trace = synthetic(SMALL)
+    axis = spec(trace, View(heads=(0,)))["layout"]["coloraxis"]
+    assert (
+        axis["cmin"] == 0 and axis["cmax"] == trace.weights[0][:, :4].max()
+    )  # of all heads, shown or not; two queries are padded
+    assert axis["colorbar"]["title"]["text"] == "weight"
+    assert all(drawn["coloraxis"] == "coloraxis" for drawn in maps(spec(trace, View())))
+
+
+def test_the_scale_survives_undefined_and_absent_rows():
+    weights = np.array([[[np.nan, np.nan], [0.25, 0.75]]], np.float32)
+    assert largest_weight(weights, np.array([False, False])) == 0.75
+    assert largest_weight(weights, np.array([False, True])) == 1
+    assert largest_weight(weights[:, :1], np.array([True])) == 1
+
+
+def test_the_chosen_cell_is_marked_in_every_tile():
+    figure = spec(synthetic(SMALL), View(cell=(3, 1)))
+    origins = {}
+    for tile in figure["layout"]["meta"]["tiles"]:
+        origins.setdefault(tuple(tile["axes"]), []).append((tile["x0"] + 1, tile["y0"] + 3))
+    centres = marked(figure)
+    assert len(centres) == 6  # an outline and its halo: in the strip, in the head's map, in the average's
+    for found, expected in zip(centres, np.repeat(np.array(list(origins.values()), object), 2), strict=True):
+        assert found == pytest.approx(np.array(expected, float), abs=0.02)
+
+
+def looks(figure):
+    return {trace["legendgroup"] for trace in figure["data"] if "legendgroup" in trace}
+
+
+def test_masked_padded_and_undefined_have_looks_and_a_legend():
+    assert looks(spec(synthetic(SMALL), View())) == {"masked", "padded"}
+    assert looks(spec(synthetic(SMALL), View(item=1))) == set()
+    left = synthetic(
+        Settings(embed_dim=16, num_heads=4, batch_size=1, seq_len=6, padding=(2,), padding_side="left", causal=True)
+    )
+    figure = spec(left, View())
+    assert looks(figure) == {"masked", "undefined"}  # a padded query without a key is undefined
+    named = [trace["name"] for trace in figure["data"] if trace.get("showlegend") and trace["type"] == "scatter"]
+    assert named == ["undefined: no key left", "masked: may not be read"]
+    assert [a["text"] for a in figure["layout"]["annotations"]].count("undefined") == 2  # in both large maps
+
+
+def test_heads_with_masks_of_their_own():
+    mask = np.zeros((2, 3, 3), bool)
+    mask[0, 1, 2] = mask[1, 2, :] = True  # head 0: one cell; head 1: a whole row
+    rng = np.random.default_rng(0)
+    trace = attend(Layer.random(4, 2), Batch(rng.normal(size=(1, 3, 4)).astype("float32"), attn_mask=mask))
+    for head, in_head in ((0, {"masked"}), (1, {"undefined"})):
+        figure = spec(trace, View(head=head, order="index"))
+        assert {t["legendgroup"] for t in figure["data"] if t.get("legendgroup") and t["xaxis"] == "x2"} == in_head
+        assert {t["legendgroup"] for t in figure["data"] if t.get("legendgroup") and t["xaxis"] == "x3"} == {"undefined"}
+        assert {t["legendgroup"] for t in figure["data"] if t.get("legendgroup") and t["xaxis"] == "x"} == {
+            "masked",
+            "undefined",
+        }
+
+
+def test_without_a_real_value_there_is_still_a_picture():
+    trace = synthetic(Settings(embed_dim=8, num_heads=2, batch_size=1, seq_len=3, padding=(3,)))
+    figure = heads(trace, View())
+    assert figure.layout.coloraxis.cmax == 1 and "undefined" in to_json(spec(trace, View()))
+    assert "differs n/a" in describe(trace, View()) and "undefined in head 0" in describe(trace, View())
+
+
+def test_weights_are_printed_up_to_eight_by_eight_and_only_where_there_are_any():
+    def printed(length):
+        trace = synthetic(Settings(embed_dim=8, num_heads=2, batch_size=1, seq_len=length, padding=(1,)))
+        return trace, [t for t in spec(trace, View(head=0))["data"] if t.get("mode") == "text" and t["xaxis"] == "x2"]
+
+    trace, (numbers,) = printed(8)
+    assert numbers["text"] == [f"{w:.3f}" for w in trace.weights[0, 0, :7, :7].ravel()]
+    assert printed(9)[1] == []
+
+
+def test_tokens_are_named_exactly_on_every_axis_that_cells_lie_on():
+    words = "<s> the the $5 <b>x</b>"
+    trace = synthetic(Settings(embed_dim=8, num_heads=4, words=words, padding=()))
+    figure = spec(trace, View(), width=360)  # the strip has rows
+    exact = ["0 “&lt;s&gt;”", "1 “the”", "2 “the”", "3 “&#36;5”", "4 “&lt;b&gt;x&lt;/b&gt;”"]
+    tiles = figure["layout"]["meta"]["tiles"]
+    for tile in tiles:
+        for axis, first in zip(tile["axes"], (tile["x0"], tile["y0"]), strict=True):
+            ticks = figure["layout"][f"{axis[0]}axis{axis[1:]}"]
+            names = dict(zip(np.round(ticks["tickvals"], 6), ticks["ticktext"], strict=True))
+            assert [names[round(first + i, 6)] for i in range(5)] == exact
+            assert ticks["showticklabels"] is False
+    assert figure["layout"]["meta"]["keys"] == words.split()
+
+
+def test_few_names_are_drawn():
+    trace = synthetic(Settings(embed_dim=8, num_heads=1, batch_size=1, seq_len=128, padding=()))
+    layout = spec(trace, View())["layout"]
+    for axis in ("xaxis4", "yaxis4", "xaxis5", "yaxis5"):
+        assert len(layout[axis]["tickvals"]) == len(layout[axis]["ticktext"]) <= 40
+
+
+def test_large_maps_zoom_together():
+    layout = spec(synthetic(SMALL), View())["layout"]
+    for side in "xy":
+        assert [layout[f"{side}axis{n}"].get("matches") for n in (2, 3, 4, 5)] == [None, *[f"{side}2"] * 3]
+        assert layout[f"{side}axis"]["fixedrange"] is True
+
+
+def test_zoom_is_kept_as_long_as_sizes_are():
+    revision = lambda **more: spec(synthetic(Settings(embed_dim=8, num_heads=2, **more)), View())["layout"]["uirevision"]  # noqa: E731
+    assert revision(seq_len=5, seed=1) == revision(seq_len=5, causal=True)
+    assert revision(seq_len=5) != revision(seq_len=6)
+
+
+def test_labels_say_what_the_numbers_are():
+    figure = json.loads(to_json(spec(synthetic(SMALL), View())))
+    texts = [annotation["text"] for annotation in figure["layout"]["annotations"]]
+    assert any("differs most from the average first (Jensen–Shannon" in text for text in texts)
+    assert sum("key → is read<br>query ↓ asks" in text for text in texts) == 2
+    (labels,) = [trace["text"] for trace in figure["data"] if trace.get("mode") == "text" and trace["xaxis"] == "x"]
+    assert len(labels) == 4 and all("differs" in label and "%" in label for label in labels)
+
+
+def test_extra_columns_are_named():
+    trace = synthetic(
+        Settings(embed_dim=8, num_heads=2, batch_size=1, seq_len=4, padding=(), add_bias_kv=True, add_zero_attn=True)
+    )
+    assert spec(trace, View())["layout"]["meta"]["keys"][4:] == list(trace.key_tokens[0][4:])
+    assert maps(spec(trace, View()))[0]["z"].shape == (4, 6)
+
+
+def test_it_is_described_in_words():
+    trace = synthetic(SMALL)
+    words = describe(trace, View(head=2, cell=(1, 3)))
+    assert "all 4 heads, 6 queries by 6 keys" in words
+    assert (
+        f"{trace.weights[0, 2, 1, 3]:.6f} in head 2" in words and f"{trace.mean_weights[0, 1, 3]:.6f} in the average" in words
+    )
+    assert "12 masked" in words and "8 padded" in words
+    assert "2 of 4 heads" in describe(trace, View(heads=(0, 1)))
