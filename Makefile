@@ -1,10 +1,10 @@
-# make run: the app.  make test: every test.  make bench: the figures that the README quotes.
+# make run: the app.  make test: every test.  make bench: the figures that the README quotes.  make pictures: its pictures.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 export OMP_WAIT_POLICY := PASSIVE
 
-.PHONY: run test bench lint clean
+.PHONY: run test bench pictures clean
 
 run: $(VENV)/run.stamp
 	$(BIN)/python -m mha_viz run
@@ -15,6 +15,9 @@ test: $(VENV)/dev.stamp
 
 bench: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.bench
+
+pictures: $(VENV)/dev.stamp
+	$(BIN)/python docs/pictures.py
 
 clean:
 	rm -rf $(VENV)

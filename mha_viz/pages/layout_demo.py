@@ -42,7 +42,8 @@ def demonstration(trace):
     st.markdown(leaks_in_words(tried.leaks))
     st.dataframe(leak_table(tried.leaks), width="stretch", hide_index=True)
     st.caption(
-        "How far each item's output moves (largest absolute change) when 1 is added to every number of one item. In the right layout only its own does."
+        "How far each item's output moves (largest absolute change) when 1 is added to every number of one item. "
+        "In the right layout only its own does."
     )
 
 

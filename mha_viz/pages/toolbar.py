@@ -49,7 +49,7 @@ def toolbar(trace, choice, view, save):
             st.button("Unpin A", on_click=change, kwargs={"pinned": None})
         if view != View(item=view.item, pinned=view.pinned):
             st.button(
-                "Reset view",
+                "Reset",
                 on_click=reset,
                 help="Back to how a picture is first shown. Esc in the picture lets go of the cell.",
             )
