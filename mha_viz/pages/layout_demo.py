@@ -40,7 +40,7 @@ def demonstration(trace):
             f"**The weights give it away**: their shape is not [N, L, S]. The numbers are wrong too: {size_of_error(tried)}."
         )
     st.markdown(leaks_in_words(tried.leaks))
-    st.dataframe(leak_table(tried.leaks), width="stretch", hide_index=True)
+    st.markdown(leak_table(tried.leaks))
     st.caption(
         "How far each item's output moves (largest absolute change) when 1 is added to every number of one item. "
         "In the right layout only its own does."
@@ -65,7 +65,10 @@ def leaks_in_words(leaks):
 
 
 def leak_table(leaks):
-    return [
-        {"changed": f"item {j}"} | {f"moves item {i}": f"{moved:.4f}" for i, moved in enumerate(row)}
-        for j, row in enumerate(leaks)
+    """How far each item moves when one is changed, as a Markdown table: a row per changed item."""
+    items = range(len(leaks))
+    lines = ["|" + "".join(f" | moves item {i}" for i in items) + " |", "|---" * (len(leaks) + 1) + "|"]
+    lines += [
+        f"| change item {j} | " + " | ".join(f"**{moved:.4f}**" if moved else "0" for moved in leaks[j]) + " |" for j in items
     ]
+    return "\n".join(lines)

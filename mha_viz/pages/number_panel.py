@@ -20,7 +20,8 @@ def steps(trace, d):
     """The derivation in words and numbers, one step after another, as HTML. What the source does not know is left out."""
     asks, is_read = token("query", d.query, trace.query_tokens[d.item]), token("key", d.key, trace.key_tokens[d.item])
     if d.dot is not None:
-        yield f"<b>q · k</b>: the query vector of {asks} times the key vector of {is_read}, {len(d.q)} products, sum <b>{d.dot:.6f}</b>"
+        products = terms(d) if len(d.q) <= 4 else f"{len(d.q)} products, whose sum is"
+        yield f"<b>q · k</b>: the query vector of {asks} times the key vector of {is_read}: {products} <b>{d.dot:.6f}</b>"
         yield f"<b>scale</b>: × 1/√{len(d.q)} = {d.scale:.6f} gives the score <b>{d.score:.6f}</b>"
     if d.hidden_by:
         yield f"<b>mask</b>: {' and '.join(d.hidden_by)} hides this key: the score becomes −∞"
@@ -41,3 +42,8 @@ def steps(trace, d):
     if d.norm is not None:
         share = "" if d.share != d.share else f", {100 * d.share:.1f} % of what this head's row brings"
         yield f"<b>output</b>: weight × v × Wᴼ of this head adds a vector of length <b>{d.norm:.6f}</b> to the query's output{share}"
+
+
+def terms(d):
+    """The products of a short q and k, written out."""
+    return " + ".join(f"{q:g} · {k:g}" for q, k in zip(d.q.round(4), d.k.round(4), strict=True)) + " ="

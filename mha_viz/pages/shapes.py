@@ -37,7 +37,8 @@ def mode(settings):
         shown = f"train mode: weights after dropout {settings.dropout:g}, rows need not sum to 1"
     else:
         shown = "train mode, dropout 0"
-    return f"<p class='mode'>{shown} · untrained layer (seed {settings.seed}): its heads differ by chance</p>"
+    untrained = f"untrained layer (seed {settings.seed}): its heads differ by chance"
+    return f"<p class='mode'>{shown} · {untrained if settings.case == 'random' else 'weights and tokens worked by hand'}</p>"
 
 
 def chosen_number(trace, choice):
