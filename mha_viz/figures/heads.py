@@ -89,7 +89,7 @@ def spec(trace, view, theme="light", width=1104):
         "annotations": around.texts(place, choice, H, view.order, theme)
         + around.undefined_words(place, head_looks, average_looks, theme),
         "legend": around.legend(place, theme), "hovermode": "closest", "dragmode": False if place.stacked else "zoom",
-        "hoverlabel": {"font": {"family": FONT, "size": 14}}, "uirevision": f"{L} {S}", "template": {},
+        "hoverlabel": {"font": {"family": FONT, "size": 14}, "namelength": -1}, "uirevision": f"{L} {S}", "template": {},
     }  # fmt: skip
     return {"data": data, "layout": layout}
 

@@ -1,0 +1,205 @@
+"""The live picture in a real browser: it stays in place, keeps its zoom, names what is pointed at and reports what is chosen."""
+
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).with_name("page.py")
+AT = """(plot, [tile, query, key]) => {
+    const { axes: [x, y], x0, y0 } = plot.layout.meta.tiles[tile], box = plot.getBoundingClientRect();
+    const axis = (id) => plot._fullLayout[id[0] + "axis" + id.slice(1)];
+    return [box.left + axis(x)._offset + axis(x).l2p(x0 + key), box.top + axis(y)._offset + axis(y).l2p(y0 + query)];
+}"""
+RANGES = "plot => ['xaxis2', 'yaxis2', 'xaxis3', 'yaxis3', 'xaxis4', 'yaxis5'].map((axis) => plot._fullLayout[axis].range)"
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def browser(chromium):
+    """One context, so that the page's scripts are fetched once."""
+    with chromium.new_context() as context:
+        yield context
+
+
+@pytest.fixture
+def live(browser, serve):
+    """``live(**case)`` opens the page with a case and waits for its picture."""
+    pages = []
+
+    def visit(width=1280, height=900, **case):
+        page = browser.new_page()
+        page.set_viewport_size({"width": width, "height": height})
+        pages.append(page)
+        page.errors = []
+        page.on("pageerror", lambda error: page.errors.append(str(error)))
+        page.goto(f"{serve(PAGE)}/?{'&'.join(f'{name}={value}' for name, value in case.items())}")
+        page.wait_for_selector(".mha-maps .main-svg", timeout=60_000)
+        page.wait_for_function("document.querySelector('.mha-maps')._fullLayout?.meta")
+        return page
+
+    yield visit
+    for page in pages:
+        page.close()
+        assert not page.errors
+
+
+def maps(page):
+    return page.locator(".mha-maps")
+
+
+def point(page, *cell):
+    page.mouse.move(*maps(page).evaluate(AT, cell))
+
+
+def click(page, *cell):
+    page.mouse.click(*maps(page).evaluate(AT, cell))
+
+
+def wait_until_chosen(page, words):
+    page.get_by_text(f"chosen: {words}", exact=True).wait_for(timeout=10_000)
+
+
+def drag(page, start, end):
+    page.mouse.move(*maps(page).evaluate(AT, start))
+    page.mouse.down()
+    page.mouse.move(*maps(page).evaluate(AT, end), steps=4)
+    page.mouse.up()
+
+
+def reseed(page, seed):
+    """Changes the numbers, and waits until they are drawn."""
+    first = maps(page).evaluate("plot => plot._fullData[0].z[0][0]")
+    page.get_by_label("seed").fill(str(seed))
+    page.get_by_label("seed").press("Enter")
+    page.wait_for_function("first => document.querySelector('.mha-maps')._fullData[0].z[0][0] !== first", arg=first)
+
+
+@pytest.mark.parametrize(
+    "case", [{"heads": 4, "queries": 5}, {"heads": 18, "queries": 20}, {"heads": 3, "queries": 4, "keys": 9}]
+)
+def test_the_tip_names_the_cell_under_the_pointer(live, case):
+    page = live(**case)
+    heads, L, S = case["heads"], case["queries"], case.get("keys", case["queries"])
+    names = [f"head {tile['head']}" for tile in maps(page).evaluate("plot => plot.layout.meta.tiles")[:-1]]
+    names.append(f"average of {heads} heads")
+    for tile in (0, heads - 1, heads, heads + 1):
+        for query, key in ((0, 0), (L - 1, S - 1), (L // 2, S // 3)):
+            point(page, tile, query, key)
+            value = maps(page).evaluate("(plot, [t, q, k]) => plot._fullData[t].z[q][k]", [tile, query, key])
+            lines = [names[tile], f"query {query} “q{query}” → key {key} “k<{key}>”", f"weight {value:.6f}"]
+            page.wait_for_function("lines => document.querySelector('.mha-tip').innerText === lines", arg="\n".join(lines))
+
+
+def test_the_tip_says_why_a_cell_holds_no_weight(live):
+    page = live(heads=2, queries=5, causal=1, undefined=3)
+    for cell, last in (
+        ((0, 0, 4), "masked: may not be read"),
+        ((2, 3, 1), "undefined: no key left"),
+        ((3, 1, 2), "masked: may not be read"),
+    ):
+        point(page, *cell)
+        page.wait_for_function("last => document.querySelector('.mha-tip').innerText.endsWith(last)", arg=last)
+    point(page, 0, 4, 0)
+    page.wait_for_function("!document.querySelector('.mha-tip').innerText.includes('masked')")
+    page.mouse.move(5, 5)
+    page.locator(".mha-tip").wait_for(state="hidden")
+
+
+def test_a_click_chooses_a_cell_in_any_map_masked_ones_as_well(live):
+    page = live(heads=3, queries=5, causal=1, undefined=3)
+    heads = [tile["head"] for tile in maps(page).evaluate("plot => plot.layout.meta.tiles")]
+    click(page, 2, 4, 1)
+    wait_until_chosen(page, f"head {heads[2]} query 4 key 1")
+    page.wait_for_function("head => document.querySelector('.mha-maps').layout.meta.chosen.head === head", arg=heads[2])
+    click(page, 3, 1, 3)  # masked, in the chosen head's map
+    wait_until_chosen(page, f"head {heads[2]} query 1 key 3")
+    click(page, 4, 3, 0)  # undefined, in the average's
+    wait_until_chosen(page, "head None query 3 key 0")
+
+
+def test_zoom_and_element_survive_an_update_and_a_choice(live):
+    page = live(queries=8)
+    plot = maps(page).element_handle()
+    full = plot.evaluate(RANGES)
+    drag(page, (5, 1, 1), (5, 5, 6))
+    page.get_by_role("button", name="Reset zoom").wait_for()
+    zoomed = plot.evaluate(RANGES)
+    assert zoomed[0] == zoomed[2] == zoomed[4] and zoomed[1] == zoomed[3] == zoomed[5]  # both maps and their names
+    assert zoomed[0][1] - zoomed[0][0] < 6
+    reseed(page, 3)
+    click(page, 4, 3, 3)
+    page.get_by_text("query 3 key 3").wait_for()
+    assert plot.evaluate("plot => plot.isConnected") and plot.evaluate(RANGES) == zoomed
+    page.get_by_role("button", name="Reset zoom").click()
+    page.wait_for_function("full => document.querySelector('.mha-maps')._fullLayout.xaxis2.range[0] === full", arg=full[0][0])
+    assert plot.evaluate(RANGES) == full
+    page.get_by_role("button", name="Reset zoom").wait_for(state="hidden")
+
+
+def test_a_double_click_resets_the_zoom(live):
+    page = live(queries=8)
+    drag(page, (4, 1, 1), (4, 5, 6))
+    page.get_by_role("button", name="Reset zoom").wait_for()
+    page.mouse.dblclick(*maps(page).evaluate(AT, (4, 3, 3)))
+    page.get_by_role("button", name="Reset zoom").wait_for(state="hidden")
+
+
+def test_a_zoomed_axis_names_more_tokens(live):
+    page = live(queries=64, heads=2)
+    named = "plot => plot._fullLayout.yaxis4.tickvals"
+    assert maps(page).evaluate(named)[:3] == [0, 5, 10]
+    drag(page, (2, 20, 20), (2, 27, 27))
+    page.wait_for_function("document.querySelector('.mha-maps')._fullLayout.yaxis4.tickvals[1] === 1")
+    assert "q23" in page.locator(".mha-maps .y4tick").all_text_contents()
+
+
+def test_no_frame_is_blank(live):
+    page = live(queries=20)
+    page.evaluate("""() => {
+        window.blank = 0; window.frames_seen = 0;
+        const watch = () => {
+            window.frames_seen++;
+            if (!document.querySelector(".mha-maps .heatmaplayer image, .mha-maps .hm image")) window.blank++;
+            requestAnimationFrame(watch);
+        };
+        watch();
+    }""")
+    for seed in (1, 2, 3):
+        reseed(page, seed)
+    assert page.evaluate("window.frames_seen") > 5 and page.evaluate("window.blank") == 0
+
+
+def test_it_is_drawn_as_wide_as_there_is_room_and_again_when_that_changes(live):
+    page = live()
+    for width in (1280, 390, 900):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function(
+            "() => { const maps = document.querySelector('.mha-maps'), room = maps.parentElement.clientWidth;"
+            " return maps._fullLayout.width === Math.max(320, Math.floor(room / 8) * 8); }"
+        )
+        assert page.evaluate(
+            "document.querySelector('.mha-live').scrollWidth <= document.querySelector('.mha-live').clientWidth"
+        )
+
+
+def test_it_has_a_name_and_answers_keys(live):
+    page = live(heads=3, queries=5)
+    picture = page.get_by_role("img", name="Attention maps of all 3 heads, 5 queries by 5 keys")
+    picture.focus()
+    chosen = maps(page).evaluate("plot => plot.layout.meta.chosen")
+    order = [tile["head"] for tile in maps(page).evaluate("plot => plot.layout.meta.tiles")[:3]]
+    right = chosen["key"] < 4
+    page.keyboard.press("ArrowRight" if right else "ArrowLeft")
+    moved = chosen["key"] + (1 if right else -1)
+    wait_until_chosen(page, f"head {order[0]} query {chosen['query']} key {moved}")
+    assert f"key {moved}" in page.locator(".mha-unseen[role=status]").text_content()
+    page.keyboard.press("PageDown")
+    wait_until_chosen(page, f"head {order[1]} query {chosen['query']} key {moved}")
+
+
+def test_the_chart_that_brings_plotly_cannot_be_seen(live):
+    page = live()
+    assert page.locator("[class*=st-key-plotly-for-]").bounding_box() is None
+    assert page.get_by_role("img", name="Attention maps").count() == 1
+    assert not any(chart.is_visible() for chart in page.locator(".stPlotlyChart").all())
