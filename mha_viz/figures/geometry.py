@@ -109,10 +109,11 @@ class Geometry:
         return Box(map_box.x, top, max(map_box.width, MIN_TITLE), TITLE)
 
 
-def arrange(width, heads, queries, keys, row_texts, column_texts):
+def arrange(width, heads, queries, keys, row_texts, column_texts, numbered=False):
     """The Geometry of ``heads`` tiles of ``queries`` × ``keys`` cells and the pair, ``width`` px wide.
 
-    ``row_texts`` and ``column_texts`` are the widths in px of the widest names of rows and columns.
+    ``row_texts`` and ``column_texts`` are the widths in px of the widest names of rows and columns; columns that are just
+    ``numbered`` need not all be named.
     """
     stacked = width < NARROW
     # A 16:10 window whose page leaves `width` for the picture leaves about this height under its controls.
@@ -133,7 +134,7 @@ def arrange(width, heads, queries, keys, row_texts, column_texts):
         tall = 1.2 * room if stacked else max(budget - top - labels.height - legend - 6, 224)
         return _cell(queries, keys, room, tall, largest=96, smallest_side=96), gap
 
-    column_labels, cell, gap = _label_columns(cell_for, keys, column_texts)
+    column_labels, cell, gap = _label_columns(cell_for, column_texts, numbered)
     map_width, map_height = keys * cell[0], queries * cell[1]
     y = top + column_labels.height
     head = Box(row_labels, y, map_width, map_height)
@@ -188,15 +189,15 @@ def _cell(queries, keys, width, height, largest, smallest_side):
     return wide, high
 
 
-def _label_columns(cell_for, keys, text):
+def _label_columns(cell_for, text, numbered):
     """The first way of naming columns, from the most readable on, that fits the cells which it leaves."""
     text, angle = math.ceil(text), math.radians(SLANT)
-    lying = ColumnLabels(0, text + 5, 20, 0)
+    lying = ColumnLabels(0, text + (3 if numbered else 6), 20, 0)
     slanted = ColumnLabels(-SLANT, 18.5, math.ceil(text * math.sin(angle)) + 16, math.ceil(text * math.cos(angle)) + 6)
     standing = ColumnLabels(-90, ROW_PITCH, text + 8, 0)
     for labels in (lying, slanted, standing):
         cell, gap = cell_for(labels)
-        if cell[0] >= labels.pitch:
+        if numbered or cell[0] >= labels.pitch:
             return labels, cell, gap
     labels = lying if text <= 32 else standing  # not every column can be named
     return labels, *cell_for(labels)

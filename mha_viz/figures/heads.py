@@ -36,7 +36,7 @@ def spec(trace, view, theme="light", width=1104):
             (trace.key_tokens, 96, trace.mask[item].all(axis=(0, 1))),
         )
     )
-    place = arrange(width, len(shown), L, S, rows.widest, columns.widest)
+    place = arrange(width, len(shown), L, S, rows.widest, columns.widest, columns.numbered)
     origins = _origins(place.strip, len(shown))
     largest = largest_weight(weights, padding)
 

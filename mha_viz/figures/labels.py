@@ -75,7 +75,7 @@ def shorten(text, room, size):
 class Names:
     """The tokens along one side of a map, ``texts``, as ``exact`` names on hover and as short ``drawn`` ones.
 
-    ``widest`` is what the widest of those takes, in px at SIZE.
+    ``widest`` is what the widest of those takes, in px at SIZE; ``numbered`` are tokens that only say their place.
     """
 
     def __init__(self, tokens, room, hidden):
@@ -84,6 +84,7 @@ class Names:
         seen = [visible(token) for token in tokens]
         self.exact = [str(i) if text == str(i) else f"{i} “{escape(text)}”" for i, text in enumerate(seen)]
         self.short = [shorten(text, room, SIZE) for text in seen]
+        self.numbered = self.texts == [str(i) for i in range(len(seen))]
         self.widest = max(width_of(text, SIZE) for text in self.short)
 
     def drawn(self, step, theme):

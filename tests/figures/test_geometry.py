@@ -10,14 +10,14 @@ from mha_viz.figures.geometry import CORNER, NARROW, ROW_PITCH, Box, arrange
 
 WIDTHS, LENGTHS = st.integers(360, 1600), st.integers(1, 128)
 PLACES = st.builds(
-    lambda width, heads, queries, keys, rows, columns: (width, heads, queries, keys, min(rows, 0.2 * width), columns),
-    WIDTHS, st.integers(1, 64), LENGTHS, LENGTHS, st.floats(5, 120), st.floats(5, 96),
+    lambda width, heads, queries, keys, rows, columns, numbered: (width, heads, queries, keys, min(rows, 0.2 * width), columns, numbered),
+    WIDTHS, st.integers(1, 64), LENGTHS, LENGTHS, st.floats(5, 120), st.floats(5, 96), st.booleans(),
 )  # fmt: skip
 
 
 def boxes(place, case):
     """Everything that is drawn, by name."""
-    _, heads, *_, rows, _ = case
+    heads, rows = case[1], case[4]
     found = {"legend": place.legend, "bar": place.bar}
     for i in range(heads):
         found |= {f"tile {i}": place.strip.place(i), f"label {i}": place.strip.label(i)}
@@ -57,7 +57,7 @@ def test_names_that_are_drawn_keep_apart(case):
     assert place.row_step * place.cell[1] >= ROW_PITCH - 1e-6
     assert place.column_step * place.cell[0] >= place.column_labels.pitch - 1e-6
     lying = place.column_labels.angle == 0
-    assert place.column_labels.pitch >= (case[-1] + 4 if lying else ROW_PITCH)
+    assert place.column_labels.pitch >= (case[5] + 3 if lying else ROW_PITCH)
 
 
 @settings(derandomize=True, deadline=None, max_examples=100)
@@ -99,6 +99,13 @@ def test_short_names_lie_long_ones_are_turned():
     assert angles == [0, -50]
     assert arrange(1104, 8, 128, 128, 60, 60).column_labels.angle == -90
     assert arrange(1104, 8, 128, 128, 20, 20).column_step > 1
+
+
+def test_numbers_are_left_out_rather_than_turned():
+    words, numbers = (arrange(944, 8, 20, 20, 60, 15, numbered) for numbered in (False, True))
+    assert (words.column_labels.angle, words.column_step) == (-90, 1)
+    assert (numbers.column_labels.angle, numbers.column_step) == (0, 2)
+    assert arrange(1104, 8, 20, 20, 60, 15, True).column_step == 1
 
 
 @pytest.mark.parametrize("length", [5, 14, 20, 64])
