@@ -72,11 +72,12 @@ def num_heads(E):
     about = "Attention heads, H. It has to divide embed_dim."
     if not st.session_state.view.divisors or not isinstance(E, int) or E < 1:
         return number("num_heads", "num_heads", about)
-    fitting = divisors(E)
-    held = st.session_state.draft["num_heads"]
+    fitting, held = divisors(E), st.session_state.draft["num_heads"]
     if held not in fitting:
-        put("num_heads", max([d for d in fitting if d <= (held or 1)], default=1))
-    return control("num_heads", st.selectbox, "num_heads", options=fitting, help=about)
+        put("num_heads", held := max([d for d in fitting if d <= (held or 1)], default=1))
+    st.session_state.divisor = held
+    st.selectbox("num_heads", fitting, key="divisor", help=about, on_change=lambda: put("num_heads", st.session_state.divisor))
+    return held
 
 
 def head_dim_in_words(E, H):

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlencode
 import streamlit as st
 
 from mha_viz.core.rules import Wrong
-from mha_viz.settings import Settings, View, fit_mask, from_address, read, read_mask, to_address, write_mask
+from mha_viz.settings import Settings, View, fit_mask, from_address, read, read_mask, ruled_value, to_address, write_mask
 from mha_viz.settings.settings import TINY
 
 TYPED = ("padding", "source_padding")  # fields that are typed as text and read by settings.read
@@ -150,11 +150,14 @@ def unspelled(query):
 def write_address():
     """Let the address say what is set and how it is shown: a wrong pair too, so that a class can be sent to it."""
     spelled = {}
-    for name, value in (values() | asdict(st.session_state.view)).items():
+    for name, value in values().items():
         try:
-            spelled |= to_address(**{name: read(Settings, name, value) if name in TYPED else value})
+            spelled |= to_address(
+                **{name: read(Settings, name, value) if name in TYPED else ruled_value(Settings, name, value)}
+            )
         except Wrong:
             continue  # what spells nothing cannot be in an address
+    spelled |= to_address(**asdict(st.session_state.view))
     if spelled != st.session_state.address:
         st.session_state.address = spelled
         st.query_params.from_dict(spelled)

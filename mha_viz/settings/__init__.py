@@ -3,6 +3,7 @@
 Both are frozen and checked on the way in; everything after trusts them. A value that breaks a rule raises Wrong, which names it.
 """
 
+from mha_viz.settings.rules import ruled_value
 from mha_viz.settings.settings import SIDES, Settings
 from mha_viz.settings.spelling import from_address, from_json, read, spell, to_address, to_json
 from mha_viz.settings.typed_mask import fit_mask, read_mask, write_mask
@@ -10,5 +11,5 @@ from mha_viz.settings.view import ARRANGEMENTS, COLORS, ORDERS, PICTURES, SCALES
 
 __all__ = [
     "ARRANGEMENTS", "COLORS", "ORDERS", "PICTURES", "SCALES", "SIDES", "Settings", "View", "fit_mask", "from_address", "from_json",
-    "read", "read_mask", "spell", "to_address", "to_json", "write_mask",
+    "read", "read_mask", "ruled_value", "spell", "to_address", "to_json", "write_mask",
 ]  # fmt: skip

@@ -13,10 +13,15 @@ def ruled(default, rule):
     return field(default=default, metadata={"rule": rule})
 
 
+def ruled_value(kind, name, value):
+    """``value`` brought into form by the rule of the field ``name`` of ``kind``; raises Wrong where it breaks it."""
+    return kind.__dataclass_fields__[name].metadata["rule"](name, value)
+
+
 def check(instance):
     """Bring every field of a frozen dataclass through its rule."""
     for f in fields(instance):
-        object.__setattr__(instance, f.name, f.metadata["rule"](f.name, getattr(instance, f.name)))
+        object.__setattr__(instance, f.name, ruled_value(type(instance), f.name, getattr(instance, f.name)))
 
 
 def number(least, most=LONGEST):

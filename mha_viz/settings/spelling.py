@@ -5,6 +5,7 @@ import json
 from dataclasses import asdict, fields
 
 from mha_viz.core.rules import Wrong
+from mha_viz.settings.rules import ruled_value
 from mha_viz.settings.settings import Settings
 from mha_viz.settings.view import View
 
@@ -18,8 +19,7 @@ def spell(value):
 
 def read(kind, name, text):
     """The value that ``text`` spells for the field ``name`` of ``kind``; raises Wrong with the field's rule where it spells none."""
-    field, value = kind.__dataclass_fields__[name], text
-    annotation = str(field.type)
+    value, annotation = text, str(kind.__dataclass_fields__[name].type)
     if "tuple" in annotation:
         part = float if "float" in annotation else int
         value = tuple(_as_number(piece.strip(), part) for piece in text.split(",")) if text.strip() else ()
@@ -29,7 +29,7 @@ def read(kind, name, text):
         value = _as_number(text, int)
     elif "float" in annotation:
         value = _as_number(text, float)
-    return field.metadata["rule"](name, value)
+    return ruled_value(kind, name, value)
 
 
 def _as_number(text, kind):
