@@ -1,41 +1,48 @@
-"""Heads as lines between tokens: queries on the left, keys on the right, each weight a line that is wider and darker the more it is."""
+"""Heads as lines between tokens: queries left, keys right, and a weight the wider and darker the more it is."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import plotly.graph_objects as go
 
 from mha_viz.analysis import choose
 from mha_viz.figures.around import percent
-from mha_viz.figures.geometry import NARROW, NICE, ROW_PITCH, Box
 from mha_viz.figures.heads import largest_weight
-from mha_viz.figures.labels import SIZE, Names, escape, shorten, visible, width_of
+from mha_viz.figures.labels import SIZE, escape, visible, width_of
+from mha_viz.figures.panels import EDGE, NODE, TITLES, arrange
 from mha_viz.figures.theme import FONT, THEMES
+from mha_viz.figures.tiles import line, outlines
 
-LEGIBLE = 140  # lines in one panel, beyond which the lightest are left out
-NODES = {  # look of a token that has no lines → marker, words in the legend, in this order
+LEGIBLE, MOST = 80, 2400  # lines a panel on average, and in all, beyond which the lightest are left out
+VISIBLE = 0.01  # of the largest weight: where lines are left out, all below it are
+AXES = ("x", "y")  # in px
+STEPS = 24  # of width and colour
+CAPTIONS = (  # the first that fits
+    "Each line: how much the query on its left reads from the key on its right. No line: masked, or weight 0.",
+    "Lines from a query (left) to the keys that it reads (right)",
+    "query (left) → key (right)",
+)
+MARKS = {  # of tokens without lines: Plotly's symbol and what the legend calls them, in its order
     "undefined": ("x-thin-open", "undefined query: no key left, no lines"),
-    "masked": ("line-ne-open", "masked key: no query may read it, no lines"),
+    "masked": ("line-ne-open", "masked key: may not be read, no lines"),
     "padded": ("circle-open", "padded query: no lines"),
 }
-KEY, KEY_PITCH = 120, 24  # px beside the panels for what a line's width means, and per line of that
 
 
 def lines(trace, view, theme="light", width=1104):
     """The shown heads of one batch item as lines, exactly ``width`` px wide, as a ``go.Figure``.
 
     A panel per head: the chosen one beside the average ("pair"), every shown head and then the average ("all"), the chosen head
-    alone ("one"). A line's width and colour follow its weight, in equal steps from 0 to the largest weight of a real query, or
-    between ``view.limits``. Masked cells, padded queries and undefined ones have no lines. Where a panel would hold more than
-    ``LEGIBLE`` the lightest are left out, and the picture says below which weight and how much that is; lines of a focused token
-    are always drawn. ``view.cell`` focuses its query: the other lines step back.
+    alone ("one"). A line's width and colour follow its weight in equal steps, from 0 to the largest weight of a real query, where
+    the colours of maps end, or between ``view.limits``. Masked cells, padded queries and undefined ones have no line. Where there
+    would be more than ``LEGIBLE`` a panel the lightest are left out, and the picture says below which weight, and how much of the
+    weight that is. ``view.cell`` focuses its query: its lines are all drawn and the others step back.
 
-    All coordinates are px from the top left corner. ``layout.meta`` says what stands where: ``kind`` "lines"; ``queries`` and
-    ``keys``, the tokens; ``panels``, each with its ``head`` (None: the average) and on either side, "query" and "key", the ``x``
-    of its line ends, the ``y`` of its first token, the ``pitch`` from one to the next, and ``reach``, how far its names extend;
-    ``chosen``, the head and the focused query and key (None: none). A trace whose ``meta`` is "panel" holds a panel's drawn lines:
-    ``customdata`` [lines, 3] are query, key and weight.
+    Coordinates are px from the top left corner. ``layout.meta`` says what stands where: ``kind`` is "lines"; ``queries`` and
+    ``keys`` are the tokens; ``panels``, each with its ``head`` (None: the average) and for "query" and "key" the ``x`` of its line
+    ends, the ``y`` of its first token, the ``pitch`` from one token to the next and ``name``, the px that names reach outwards;
+    ``chosen``, the head, and the query and key in focus or None. The traces named after the panels, in their order and with
+    ``meta`` "lines", hold what is drawn: ``customdata`` [K, 3] is query, key and weight of each line.
     """
     return go.Figure(spec(trace, view, theme, width))
 
@@ -43,36 +50,29 @@ def lines(trace, view, theme="light", width=1104):
 def spec(trace, view, theme="light", width=1104):
     """``lines`` as the plain dict that ``go.Figure`` checks."""
     theme, choice = THEMES[theme], choose(trace, view)
-    picture = _Picture(trace, view, choice)
-    place = arrange(width, picture, view.arrangement)
-    data = [*_lines(picture, place, theme), *_nodes(picture, place, theme), _texts(picture, place, choice, theme)]
-    data += [_hover(picture, place, panel) for panel in range(len(picture.heads))]
-    rows, columns = place.rows, place.columns
-    meta = {
-        "kind": "lines",
-        "panels": [
-            {
-                "head": head,
-                "query": {"x": left, "y": top + place.pitch[0] / 2, "pitch": place.pitch[0], "reach": -place.labels[0]},
-                "key": {"x": right, "y": top + place.pitch[1] / 2, "pitch": place.pitch[1], "reach": place.labels[1]},
-            }
-            for head, (left, right, top) in zip(picture.heads, map(place.ends, range(len(picture.heads))), strict=True)
-        ],
-        "queries": rows.texts,
-        "keys": columns.texts,
-        "chosen": {"head": choice.head, "query": picture.query, "key": picture.key},
-    }  # fmt: skip
+    shown = _Shown(trace, view, choice)
+    large = view.arrangement != "all"
+    words = [MARKS[look][1] for look in MARKS if shown.looks[look].any()]
+    place = arrange(width, len(shown.heads), large, shown.tokens, shown.hidden, shown.least > 0, len(shown.samples), words)
+    points = _points(place)
+    data = [
+        *_frame(shown, place, choice, theme),
+        *_strokes(shown, place, points, theme),
+        *_nodes(shown, place, points, theme),
+        _texts(shown, place, choice, theme),
+        *_hovers(shown, place, points),
+    ]
     axis = {"domain": [0, 1], "fixedrange": True, "visible": False}
+    legend = {
+        "orientation": "h", "x": 0, "xanchor": "left", "y": 1 - place.legend.y / place.height, "yanchor": "top",
+        "bgcolor": "rgba(0,0,0,0)", "itemclick": False, "itemdoubleclick": False, "tracegroupgap": 0,
+    }  # fmt: skip
     layout = {
-        "xaxis": {**axis, "range": [0, width]}, "yaxis": {**axis, "range": [place.height, 0]},
-        "width": width, "height": place.height, "margin": {**dict.fromkeys("lrtb", 0), "autoexpand": False}, "meta": meta,
+        "xaxis": {**axis, "range": [0, width]}, "yaxis": {**axis, "range": [place.height, 0]}, "legend": legend,
+        "width": width, "height": place.height, "margin": {**dict.fromkeys("lrtb", 0), "autoexpand": False},
         "paper_bgcolor": theme.paper, "plot_bgcolor": theme.paper, "font": {"family": FONT, "size": 14, "color": theme.text},
-        "legend": {
-            "orientation": "h", "x": 0, "xanchor": "left", "y": 1 - place.legend.y / place.height, "yanchor": "top",
-            "bgcolor": "rgba(0,0,0,0)", "itemclick": False, "itemdoubleclick": False, "tracegroupgap": 0,
-        },
-        "hovermode": "closest", "dragmode": False, "hoverlabel": {"font": {"family": FONT, "size": 14}},
-        "uirevision": "lines", "template": {},
+        "hovermode": "closest", "dragmode": False, "hoverlabel": {"font": {"family": FONT, "size": 14}}, "template": {},
+        "meta": _meta(shown, place, choice), "uirevision": "lines",
     }  # fmt: skip
     return {"data": data, "layout": layout}
 
@@ -80,89 +80,95 @@ def spec(trace, view, theme="light", width=1104):
 def describe_lines(trace, view):
     """What the picture shows, in a few sentences: its text alternative."""
     choice = choose(trace, view)
-    picture = _Picture(trace, view, choice)
-    H, L, S = trace.weights.shape[1:]
-    panels = [picture.name(panel) for panel in range(len(picture.heads))]
-    named = ", ".join(panels) if len(panels) <= 4 else f"{len(panels) - 1} heads and the average of {H}"
+    shown = _Shown(trace, view, choice)
+    L, S = shown.near.shape
+    names = [shown.name(panel) for panel in range(len(shown.heads))]
+    named = ", ".join(names) if len(names) <= 4 else f"{len(names) - 1} heads, {names[-1]}"
     said = [f"Attention as lines from {L} queries on the left to {S} keys on the right: {named}."]
-    said += [f"{picture.left_out_words()}."] if picture.least else []
-    for name, panel in zip(panels[:4], range(len(panels)), strict=False):
-        cells = np.where(picture.seen[panel] & picture.near, picture.weights[panel], -1)
-        query, key = np.unravel_index(cells.argmax(), cells.shape)
-        if cells[query, key] >= 0:
-            names = (
-                f"{i} “{visible(tokens[choice.item][i])}”"
-                for i, tokens in ((query, trace.query_tokens), (key, trace.key_tokens))
-            )
-            said.append(f"Strongest line of {name}: query {next(names)} to key {next(names)}, {cells[query, key]:.6f}.")
-    counts = [(name, int(where.sum())) for name, where in picture.looks.items()]
-    said += [f"{count} {NODES[name][1]}." for name, count in counts if count]
+    if shown.focused:
+        side, token = ("query", shown.query) if shown.query is not None else ("key", shown.key)
+        said.append(f"In focus: {side} {shown.token(side == 'key', token)}.")
+    if shown.least:
+        said.append(f"{_left_out(shown)}.")
+    for panel, name in enumerate(names[:4]):
+        weights = np.where(shown.seen[panel] & shown.near, shown.weights[panel], 0)  # [L, S]
+        query, key = np.unravel_index(weights.argmax(), weights.shape)
+        if weights[query, key]:
+            strongest = f"query {shown.token(0, query)} to key {shown.token(1, key)}, {weights[query, key]:.6f}"
+            said.append(f"Strongest line of {name}: {strongest}.")
+    said += [
+        f"{words[0].upper()}{words[1:]}: {shown.looks[look].sum()}."
+        for look, (_, words) in MARKS.items()
+        if shown.looks[look].any()
+    ]
     return " ".join(said)
 
 
-class _Picture:
-    """What is drawn, before anybody asks where: panels P, their weights, which cells have lines, which of these are in focus.
+class _Shown:
+    """What is drawn, before anyone asks where. P panels of L queries and S keys.
 
-    ``heads`` (None: the average) and ``weights`` [P, L, S]; ``seen`` and ``drawn`` [P, L, S] bool, cells that could have a line
-    and that have one; ``least``, the weight below which lines are left out, 0 where none is; ``near`` [L, S] bool, the cells of the
-    focused token, all of them where none is; ``looks``, name → bool per query or key that has no lines.
+    ``heads`` (None: the average) and ``weights`` [P, L, S]; ``seen`` and ``drawn`` [P, L, S] bool, cells that can have a line and
+    that have one; ``least``, the weight below which lines are left out, 0 where none is; ``query`` or ``key`` in focus, and
+    ``near`` [L, S] bool, the cells of that token, all where none is; ``looks``, per mark [L + S] bool, queries first; ``low`` and ``high``,
+    the weights where width and colour begin and end, and ``samples`` of weights between them.
     """
 
     def __init__(self, trace, view, choice):
         item = choice.item
         weights, padding = trace.weights[item], trace.query_padding[item]  # [H, L, S], [L]
-        mask, undefined = trace.mask[item], trace.undefined[item]  # [H, L, S], [H, L]
-        self.H = len(weights)
+        undefined, masked = trace.undefined[item].all(axis=0), trace.mask[item].all(axis=(0, 1))  # [L], [S]
+        self.tokens = trace.query_tokens[item], trace.key_tokens[item]
+        self.looks = {
+            "undefined": np.append(undefined, np.zeros_like(masked)),
+            "masked": np.append(np.zeros_like(undefined), masked),
+            "padded": np.append(padding & ~undefined, np.zeros_like(masked)),
+        }
+        self.hidden = undefined | padding, masked
+        self.H, L, S = weights.shape
         own = list(choice.order) if view.arrangement == "all" else [choice.head]
         self.heads = own if view.arrangement == "one" else [*own, None]
         average = [] if view.arrangement == "one" else [trace.mean_weights[item]]
         self.weights = np.stack([*weights[own], *average])  # [P, L, S]
-        L, S = self.weights.shape[1:]
-        self.tokens = trace.query_tokens[item], trace.key_tokens[item]
-        self.looks = {
-            "undefined": undefined.all(axis=0),  # [L]
-            "masked": mask.all(axis=(0, 1)),  # [S]
-            "padded": padding & ~undefined.all(axis=0),  # [L]
-        }
-        with np.errstate(invalid="ignore"):  # NaN, in undefined rows, is not above 0
-            self.seen = (self.weights > 0) & ~padding[:, None]  # [P, L, S]
+        self.seen = (self.weights > 0) & ~padding[:, None]  # [P, L, S]; NaN, in undefined rows, is not above 0
         self.query, self.key = view.cell or (None, None)
         if (self.query or 0) >= L or (self.key or 0) >= S:
             self.query = self.key = None
+        self.focused = view.cell is not None and (self.query, self.key) != (None, None)
         self.near = np.ones((L, S), bool)
         if self.query is not None:
-            self.near = np.arange(L)[:, None] == np.full(S, self.query)  # [L, S]
+            self.near = self.near & (np.arange(L) == self.query)[:, None]  # [L, S]
         elif self.key is not None:
-            self.near = np.arange(S) == np.full((L, 1), self.key)  # [L, S]
-        self.focused = not self.near.all()
-        self.least = _least(self.weights[self.seen], LEGIBLE * len(self.heads))
-        self.drawn = self.seen & ((self.weights >= self.least) | (self.near & self.focused))  # [P, L, S]
+            self.near = self.near & (np.arange(S) == self.key)  # [L, S]
         self.low, self.high = view.limits or (0.0, largest_weight(weights, padding))
-        step = _nice_step((self.high - self.low) / 8)
-        self.edges = np.append(np.arange(self.low, self.high - 1e-3 * step, step), self.high)  # [B + 1]
+        most = min(LEGIBLE * len(self.heads), MOST)
+        self.least = _least(self.weights[self.seen], most, VISIBLE * largest_weight(weights, padding))
+        self.drawn = self.seen & ((self.weights >= self.least) | (self.near & self.focused))  # [P, L, S]
+        step = _nice_step((self.high - self.low) / 6)
+        first = math.floor(self.low / step + 1e-9) + 1
+        self.samples = [round(step * i, 12) for i in range(first, math.floor(self.high / step + 1e-9) + 1)]
 
     def name(self, panel):
-        head = self.heads[panel]
-        return f"average of {self.H} head{'s' if self.H > 1 else ''}" if head is None else f"head {head}"
+        if self.heads[panel] is None:
+            return f"average of {self.H} head{'s' if self.H > 1 else ''}"
+        return f"head {self.heads[panel]}"
+
+    def token(self, side, index):
+        return f"{index} “{visible(self.tokens[side][index])}”"
 
     def left_out(self, panels=slice(None)):
         """The part, 0 to 1, of the weight of some panels' real queries that no line shows."""
         seen, drawn = (self.weights[panels][cells[panels]].sum(dtype=np.float64) for cells in (self.seen, self.drawn))
         return 1 - drawn / seen if seen else 0.0
 
-    def left_out_words(self):
-        beside = ", except of the chosen token" if self.focused else ""
-        return f"Lines below {self.least:g} left out{beside}: {percent(self.left_out())} of the weight"
 
-
-def _least(weights, most):
+def _least(weights, most, visible):
     """The weight, of two digits, below which lines are left out so that about ``most`` are drawn; 0 where there are no more."""
     if len(weights) <= most:
         return 0.0
-    edge = float(np.partition(weights, -most)[-most])
+    edge = max(float(np.partition(weights, -most)[-most]), visible)
     unit = 10.0 ** (math.floor(math.log10(edge)) - 1)
-    below, above = round(math.floor(edge / unit) * unit, 12), round(math.ceil(edge / unit) * unit, 12)
-    return below if (weights >= below).sum() <= 2 * most else above  # many equal weights: all of them, unless too many
+    below, above = (float(f"{way(edge / unit) * unit:.1e}") for way in (math.floor, math.ceil))
+    return below if np.count_nonzero(weights >= below) <= 2 * most else above  # equal weights stay together
 
 
 def _nice_step(least):
@@ -171,131 +177,172 @@ def _nice_step(least):
     return next(step * unit for step in (1, 2, 5, 10) if step * unit >= least * (1 - 1e-9))
 
 
-# Where everything stands ----------------------------------------------------------------------------------------------
+def _left_out(shown):
+    beside = " (the chosen token has all of its own)" if shown.focused else ""
+    return f"Lines below {shown.least:g} left out{beside}: {_part(shown.left_out())} of the weight"
 
 
-@dataclass(frozen=True)
-class Place:
-    """Panels of ``panel`` (width, height) px in ``across`` columns from ``top`` on; in each, names as wide as ``labels`` (left,
-    right) beside a band of lines, tokens ``pitch`` (queries, keys) px apart; ``large`` panels have larger titles."""
-
-    width: int
-    height: int
-    top: float
-    across: int
-    panel: tuple[float, float]
-    step: tuple[float, float]
-    labels: tuple[float, float]
-    head_room: float
-    pitch: tuple[float, float]
-    large: bool
-    rows: Names
-    columns: Names
-    key: Box
-    key_columns: int
-    legend: Box
-
-    def panel_box(self, index):
-        """The Box of one panel, its title included."""
-        row, column = divmod(index, self.across)
-        return Box(column * self.step[0], self.top + row * self.step[1], *self.panel)
-
-    def ends(self, index):
-        """px of a panel's line ends: x of queries, x of keys, and the top of the first token's row."""
-        box = self.panel_box(index)
-        return box.x + self.labels[0] + 14, box.right - self.labels[1] - 14, box.y + self.head_room
-
-    def token(self, index, side, token):
-        """(x, y) of one token's end of the lines in a panel; ``side`` 0 is queries, 1 keys."""
-        ends = self.ends(index)
-        return ends[side], ends[2] + (token + 0.5) * self.pitch[side]
-
-    def name_step(self, side):
-        """Every how many tokens one is named."""
-        return next(step for step in NICE if step * self.pitch[side] >= ROW_PITCH - 1e-9)
+def _part(fraction):
+    return "less than 0.1 %" if 0 < fraction < 0.0005 else percent(fraction)
 
 
-def arrange(width, picture, arrangement):
-    """The Place of a picture's panels, ``width`` px wide."""
-    count, narrow, large = len(picture.heads), width < NARROW, arrangement != "all"
-    room = width if narrow else width - KEY
-    if large:
-        across = 1 if narrow else count
-    else:
-        least = next(px for px, most in ((230, 16), (150, 33), (110, math.inf)) if count <= most)
-        across = min(max(room // (min(least, 110) if narrow and count > 16 else least), 1), count)
-        across = math.ceil(count / math.ceil(count / across))  # no ragged last row where it can be helped
-    gap = 28 if large else 20
-    panel_width = min((room - (across - 1) * gap) // across, 520 if count > 1 else 760)
-    named = panel_width >= 150
-    L, S = picture.weights.shape[1:]
-    names = [
-        Names(tokens, min(120, 0.26 * panel_width), hidden)
-        for tokens, hidden in zip(picture.tokens, (picture.hidden(0), picture.hidden(1)), strict=True)
-    ]
-    labels = tuple(math.ceil(side.widest) if named else 0 for side in names)
-    # Queries and keys of one length stand level, extra keys below them; other lengths are spread over the whole height.
-    counts = (S, S) if L <= S <= L + 2 else (L, S)
-    budget = 520 if large else min(max(1.1 * (panel_width - sum(labels)), 120), 340)
-    pitch = min(28 if large else 20, max(budget / max(counts), 2 if large else 1))
-    body = max(pitch * max(counts), 60)
-    title = 28 if large else 22
-    head_room, foot = title + (20 if named else 4), 20 if picture.least else 4
-    panel = panel_width, head_room + body + foot
-    step = panel_width + gap, panel[1] + (22 if large else 14)
-    top = 22 + (20 if picture.least else 0)
-    bottom = top + math.ceil(count / across) * step[1]
-    bins = len(picture.edges) - 1
-    if narrow:
-        columns = max(min(width // 100, bins), 1)
-        key = Box(0, bottom, width, 26 + KEY_PITCH * math.ceil(bins / columns))
-        bottom = key.bottom + 6
-    else:
-        columns, key = 1, Box(across * step[0] - gap + 20, top + head_room - 20, KEY - 20, 26 + KEY_PITCH * bins)
-        bottom = max(bottom, key.bottom)
-    words = [width_of(NODES[look][1], 14) + 48 for look, where in picture.looks.items() if where.any()]
-    rows = 1 if sum(words) <= width else math.ceil(len(words) / max(width // max(words), 1))  # as Plotly sets them
-    legend = Box(0, bottom, width, 8 + 22 * rows if words else 0)
-    return Place(
-        width, math.ceil(legend.bottom), top, across, panel, step, labels, head_room,
-        (body / counts[0], body / counts[1]), large, *names, key, columns, legend,
-    )  # fmt: skip
+def _meta(shown, place, choice):
+    panels = []
+    for panel, head in enumerate(shown.heads):
+        *ends, top = place.ends(panel)
+        panels.append({"head": head})
+        for side, name in enumerate(("query", "key")):
+            y = top + place.pitch[side] / 2
+            panels[-1][name] = {"x": ends[side], "y": y, "pitch": place.pitch[side], "name": NODE + place.labels[side]}
+    return {
+        "kind": "lines", "panels": panels, "queries": place.sides[0].texts, "keys": place.sides[1].texts,
+        "chosen": {"head": choice.head, "query": shown.query, "key": shown.key},
+    }  # fmt: skip
 
 
-# What is drawn --------------------------------------------------------------------------------------------------------
-
-
-def _lines(picture, place, theme):
-    """A trace per step of weight, the lightest first, so that stronger lines lie above; under them what is out of focus."""
-    panel, query, key = np.nonzero(picture.drawn)  # [K] each
-    weight = picture.weights[panel, query, key]  # [K]
-    bins = len(picture.edges) - 1
-    step = np.clip(np.searchsorted(picture.edges, weight, "right") - 1, 0, bins - 1)  # [K]
-    segments = _segments(place, panel, query, key)  # [K, 2, 2]
-    near = picture.near[query, key]  # [K]
-    found = [_strokes(segments[~near], theme.line, 0.75)] if picture.focused else []
-    for i in range(bins):
-        sample = np.array(place.sample(i))[None]  # [1, 2, 2]
-        strokes = np.concatenate([segments[near & (step == i)], sample])  # [K' + 1, 2, 2]
-        found.append(_strokes(strokes, _ink(theme, (i + 1) / bins), place.thickness((i + 1) / bins)))
+def _strokes(shown, place, points, theme):
+    """A trace per step of weight, the lightest first, so that stronger lines lie above; below them what is out of focus."""
+    panel, query, key = np.nonzero(shown.drawn)  # [K] each
+    ends, near = _ends(points, panel, query, key), shown.near[query, key]  # [K, 2, 2], [K]
+    fraction = (shown.weights[panel, query, key] - shown.low) / (shown.high - shown.low)  # [K]
+    step = np.clip(fraction * STEPS, 0, STEPS - 1).astype(int)  # [K]
+    found = [_stroke(ends[~near], theme.line, 1)] if shown.focused else []
+    found += [_weighed(ends[near & (step == i)], (i + 0.5) / STEPS, place, theme) for i in np.unique(step[near]).tolist()]
+    for i, weight in enumerate(shown.samples):
+        box = place.sample(i)
+        y = box.y + box.height / 2
+        sample = np.array([[[box.x, y], [box.right, y]]])  # [1, 2, 2]
+        found.append(_weighed(sample, (weight - shown.low) / (shown.high - shown.low), place, theme))
     return found
 
 
-def _ink(theme, fraction):
-    return "rgb({:.0f},{:.0f},{:.0f})".format(*theme.ink_at(fraction))
+def _weighed(ends, fraction, place, theme):
+    color = "rgb({:.0f},{:.0f},{:.0f})".format(*theme.ink_at(0.06 + 0.94 * fraction))  # a line is never quite as faint as paper
+    return _stroke(ends, color, 0.75 + (6.25 if place.large else 3.25) * fraction)
 
 
-def _segments(place, panel, query, key):
-    """[K, 2, 2] the ends of K lines, queries first, x and y in px."""
-    ends = np.array([place.ends(i) for i in range(panel.max(initial=-1) + 1)]).reshape(-1, 3)[panel]  # [K, 3]
-    y = ends[:, 2:] + (np.stack([query, key], axis=1) + 0.5) * place.pitch  # [K, 2]
-    return np.stack([ends[:, :2], y], axis=-1)  # [K, 2, 2]
+def _points(place):
+    """px of every token's end of its lines in every panel: of queries [P, L, 2] and of keys [P, S, 2]."""
+    ends = np.array([place.ends(panel) for panel in range(place.count)])  # [P, 3]
+    sides = []
+    for side, names in enumerate(place.sides):
+        y = ends[:, 2:] + (np.arange(len(names.texts)) + 0.5) * place.pitch[side]  # [P, L|S]
+        sides.append(np.stack([np.broadcast_to(ends[:, [side]], y.shape), y], axis=2))  # [P, L|S, 2]
+    return sides
 
 
-def _strokes(segments, color, width):
-    """Lines [K, 2, 2] of one colour and width as one trace, with a gap (NaN) after each."""
-    gapped = np.pad(segments, ((0, 0), (0, 1), (0, 0)), constant_values=np.nan).astype(np.float32)  # [K, 3, 2]
+def _ends(points, panel, query, key):
+    """[K, 2, 2] the ends of K lines, at the query and at the key, x and y in px."""
+    return np.stack([points[0][panel, query], points[1][panel, key]], axis=1)
+
+
+def _stroke(ends, color, width):
+    """Lines [K, 2, 2] as one trace, with a gap (NaN) after each."""
+    x, y = np.pad(ends, ((0, 0), (0, 1), (0, 0)), constant_values=np.nan).reshape(-1, 2).T.astype(np.float32)  # [3K] each
+    return line(x, y, AXES, color, width)
+
+
+def _frame(shown, place, choice, theme):
+    """Around the chosen head's panel among small ones."""
+    if place.large:
+        return []
+    box = place.panel(shown.heads.index(choice.head))
+    edges = np.array([[box.y - 2], [box.bottom + 6], [box.x - 6], [box.right + 6]])
+    return [line(*outlines(*edges), AXES, theme.choice, 3)]
+
+
+def _nodes(shown, place, points, theme):
+    """A dot where a token's lines end, another mark, named in the legend, where it has none, and a ring around what is in focus."""
+    L, S = shown.near.shape
+    points, small = np.concatenate(points, axis=1), min(place.pitch) < 6  # [P, L + S, 2]
+    focus = np.append(np.arange(L) == shown.query, np.arange(S) == shown.key)  # [L + S]
+    plain = ~np.any(list(shown.looks.values()), axis=0)  # [L + S]
+    found = [_dots(points[:, plain], "circle", 3 if small else 5, theme.soft, 0)]
+    for rank, (look, (symbol, words)) in enumerate(MARKS.items()):
+        if shown.looks[look].any():
+            dots = _dots(points[:, shown.looks[look]], symbol, 4 if small else 8, theme.soft, 1.5)
+            found.append(dots | {"name": words, "showlegend": True, "legendrank": rank})
+    return [*found, _dots(points[:, focus], "circle-open", 12, theme.choice, 2.5)] if focus.any() else found
+
+
+def _dots(points, symbol, size, color, thick):
+    """Marks at [..., 2] as one trace."""
+    x, y = points.reshape(-1, 2).T.astype(np.float32)  # [K] each
+    marker = {"symbol": symbol, "size": size, "color": color, "line": {"color": color, "width": thick}}
+    return {"type": "scatter", "mode": "markers", "x": x, "y": y, "marker": marker, "hoverinfo": "skip", "showlegend": False}
+
+
+def _texts(shown, place, choice, theme):
+    """Every word of the picture as one trace."""
+    words = [
+        *_captions(shown, place, theme),
+        *(word for panel in range(place.count) for word in _titles(shown, place, panel, choice, theme)),
+        *(word for panel in range(place.count) for word in _names(shown, place, panel, theme)),
+        (place.key.x, place.key.y + 12, "weight", "middle right", 14, theme.text),
+    ]
+    for weight, box in zip(shown.samples, map(place.sample, range(len(shown.samples))), strict=True):
+        words.append((box.right + 6, box.y + box.height / 2, f"{weight:g}", "middle right", 13, theme.text))
+    x, y, text, position, size, color = zip(*words, strict=True)
     return {
-        "type": "scatter", "mode": "lines", "x": gapped[..., 0].ravel(), "y": gapped[..., 1].ravel(),  # [3K] each
-        "line": {"color": color, "width": width}, "hoverinfo": "skip", "showlegend": False,
+        "type": "scatter", "mode": "text", "x": np.float32(x), "y": np.float32(y), "text": text, "textposition": position,
+        "textfont": {"size": size, "color": color}, "cliponaxis": False, "hoverinfo": "skip", "showlegend": False,
     }  # fmt: skip
+
+
+def _captions(shown, place, theme):
+    """What a line is, and which are left out: the longest words that fit."""
+    left_out = _left_out(shown), f"Below {shown.least:g} left out: {_part(shown.left_out())} of the weight"
+    for y, texts, color in ((10, CAPTIONS, theme.soft), (30, left_out if shown.least else (), theme.text)):
+        fitting = [text for text in texts if width_of(text, 13) < place.width - 2 * EDGE] or texts[-1:]
+        yield from ((EDGE, y, text, "middle right", 13, color) for text in fitting[:1])
+
+
+def _titles(shown, place, panel, choice, theme):
+    """Above a panel its head's name and what its sides are, below it how much is left out."""
+    box, (left, right, top) = place.panel(panel), place.ends(panel)
+    (height, size), head, name = TITLES[place.large], shown.heads[panel], shown.name(panel)
+    title = f"<b>{name if width_of(name, size) < box.width else 'average'}</b>"
+    if head is not None:
+        differs = f" differs {percent(choice.differences[head])}"
+        title += f"<span style='color:{theme.soft}'>{differs}</span>" if width_of(name + differs, size) < place.step[0] else ""
+    yield box.x, box.y + height / 2, title, "middle right", size, theme.text
+    if place.labels[0]:
+        yield box.x, top - 17, "query asks", "middle right", 13, theme.soft
+        yield box.right, top - 17, "key is read", "middle left", 13, theme.soft
+    if shown.least:
+        part = _part(shown.left_out(panel))
+        if place.large:
+            drawn = shown.drawn[panel].any()
+            part = f"{part} of its weight left out" if drawn else f"no weight reaches {shown.least:g}"
+        yield (left + right) / 2, box.bottom - 9, part, "middle center", 13, theme.soft
+
+
+def _names(shown, place, panel, theme):
+    """As many of the tokens' names beside a panel's lines as there is room for, in bold where in focus."""
+    left, right, top = place.ends(panel)
+    for side, (names, chosen) in enumerate(zip(place.sides, (shown.query, shown.key), strict=True)):
+        x, position = ((left - NODE, "middle left"), (right + NODE, "middle right"))[side]
+        for token in place.named(side):
+            name = escape(names.short[token])
+            color = theme.soft if names.hidden[token] else theme.text
+            y = top + (token + 0.5) * place.pitch[side]
+            yield x, y, f"<b>{name}</b>" if token == chosen else name, position, SIZE, color
+
+
+def _hovers(shown, place, points):
+    """A trace of unseen points per panel, one on each line, that answer the pointer with the line's query, key and weight."""
+    found = []
+    for panel in range(place.count):
+        query, key = np.nonzero(shown.drawn[panel])  # [K] each
+        weight = shown.weights[panel, query, key]  # [K]
+        ends = _ends(points, panel, query, key)  # [K, 2, 2]
+        part = np.array([0.37, 0.5, 0.63])[(query + key) % 3][:, None]  # [K, 1] lines that cross in the middle answer apart
+        x, y = ((1 - part) * ends[:, 0] + part * ends[:, 1]).astype(np.float32).T  # [K] each
+        exact = [side.exact for side in place.sides]
+        found.append({
+            "type": "scatter", "mode": "markers", "x": x, "y": y, "marker": {"size": 8, "opacity": 0}, "showlegend": False,
+            "text": [f"query {exact[0][q]}<br>key {exact[1][k]}" for q, k in zip(query.tolist(), key.tolist(), strict=True)],
+            "customdata": np.stack([query, key, weight], axis=1).astype(np.float32), "name": shown.name(panel), "meta": "lines",
+            "hovertemplate": "%{text}<br>weight %{customdata[2]:.6f}<extra>%{fullData.name}</extra>",
+        })  # fmt: skip
+    return found

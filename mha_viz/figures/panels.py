@@ -1,0 +1,110 @@
+"""Where everything stands in a picture of lines, in px from its top left corner; as ``geometry`` does for maps."""
+
+import math
+from dataclasses import dataclass
+
+from mha_viz.figures.geometry import NARROW, NICE, ROW_PITCH, Box
+from mha_viz.figures.labels import SIZE, Names, width_of
+
+KEY, KEY_PITCH = 110, 24  # px beside the panels for what a line's width means, and px per line of that
+EDGE = 8  # px around a panel for the frame of the chosen one
+NODE = 14  # px between a token's name and the end of its lines
+TITLES = {True: (28, 17), False: (22, 14)}  # of large panels and small ones: px above, size of text
+
+
+@dataclass(frozen=True)
+class Place:
+    """``count`` panels of ``size`` (width, height) px, ``across`` in a row, ``step`` px from one to the next, below ``top``.
+
+    In each, names ``labels`` (queries, keys) px wide stand on both sides of the lines, and tokens ``pitch`` (queries, keys) px
+    apart, the first one's row ``head_room`` px below the panel's top. ``sides`` are the Names; ``key`` holds what a line's width
+    means in ``key_columns`` columns, ``legend`` what a token's mark means.
+    """
+
+    width: int
+    height: int
+    top: float
+    count: int
+    across: int
+    size: tuple[float, float]
+    step: tuple[float, float]
+    head_room: float
+    labels: tuple[float, float]
+    pitch: tuple[float, float]
+    sides: tuple[Names, Names]
+    large: bool
+    key: Box
+    key_columns: int
+    legend: Box
+
+    def panel(self, index):
+        """The Box of one panel, its title included."""
+        row, column = divmod(index, self.across)
+        return Box(EDGE + column * self.step[0], self.top + row * self.step[1], *self.size)
+
+    def ends(self, index):
+        """x of the lines' ends at queries and at keys, and y of the first token's row, in one panel."""
+        box = self.panel(index)
+        return box.x + self.labels[0] + NODE, box.right - self.labels[1] - NODE, box.y + self.head_room
+
+    def named(self, side):
+        """The tokens of a side, 0 queries and 1 keys, whose names are drawn."""
+        step = next(step for step in NICE if step * self.pitch[side] >= ROW_PITCH - 1e-9)
+        return range(0, len(self.sides[side].texts), step) if self.labels[side] else range(0)
+
+    def name(self, index, side, token):
+        """The Box of a token's name in one panel."""
+        ends, width = self.ends(index), width_of(self.sides[side].short[token], SIZE)
+        x = ends[0] - NODE - width if side == 0 else ends[1] + NODE
+        return Box(x, ends[2] + (token + 0.5) * self.pitch[side] - SIZE / 2, width, SIZE)
+
+    def sample(self, step):
+        """The Box of one sample line of the key, its words to the right of it."""
+        row, column = divmod(step, self.key_columns)
+        return Box(self.key.x + column * self.key.width // self.key_columns, self.key.y + 26 + row * KEY_PITCH, 26, KEY_PITCH)
+
+
+def arrange(width, count, large, tokens, hidden, noted, steps, legend_words):
+    """The Place of ``count`` panels, ``large`` or small, in a picture ``width`` px wide.
+
+    ``tokens`` and ``hidden``, (queries, keys) each, are texts and bools [tokens] that are True for names that step back; ``noted``
+    is True where a line of words stands above and below the panels; the key has ``steps`` samples, the legend these words.
+    """
+    narrow = width < NARROW
+    room, gap = width - 2 * EDGE - (0 if narrow else KEY), 32 if large else 24
+    across = 1 if narrow else count
+    sides = tuple(
+        Names(side, min(120, 0.24 * room / across) if large else 72, back) for side, back in zip(tokens, hidden, strict=True)
+    )
+    labels = tuple(math.ceil(side.widest) for side in sides)
+    if not large and count > 32:  # no room for names
+        gap = 16
+        labels, across = (0, 0), (room + gap) // (84 + gap)
+    elif not large:
+        across = max((room + gap) // (sum(labels) + 2 * NODE + 96 + gap), 1)
+    across = math.ceil(count / math.ceil(count / across))  # rows of about one length
+    panel = min((room - (across - 1) * gap) // across, 760 if count == 1 else 520)
+    band = panel - sum(labels) - 2 * NODE
+    L, S = map(len, tokens)
+    counts = (S, S) if L <= S <= L + 2 else (L, S)  # one length: level, extra keys below; others share the whole height
+    tallest = 500 if large else min(max(1.6 * band, 120), 340)
+    pitch = max(28, min(48, 240 / max(counts))) if large else 20
+    body = max(min(pitch * max(counts), tallest), max(counts), 56)
+    head_room = TITLES[large][0] + (28 if sum(labels) else 4)
+    size = panel, head_room + body + (20 if noted else 4)
+    step = panel + gap, size[1] + gap
+    top = 44 if noted else 24
+    bottom = top + math.ceil(count / across) * step[1] - gap + 8
+    if narrow:
+        key_columns = max(width // 84, 1)
+        key = Box(EDGE, bottom + 8, width - EDGE, 26 + KEY_PITCH * math.ceil(steps / key_columns))
+    else:
+        key_columns, key = 1, Box(EDGE + across * step[0] - gap + 24, top + head_room - 26, KEY - 24, 26 + KEY_PITCH * steps)
+    bottom = max(bottom, key.bottom + 8)
+    entries = [width_of(words, 14) + 48 for words in legend_words]
+    rows = 1 if sum(entries) <= width else math.ceil(len(entries) / max(width // max(entries), 1))  # as Plotly sets them
+    legend = Box(0, bottom, width, 10 + 20 * rows if entries else 0)
+    return Place(
+        width, math.ceil(legend.bottom), top, count, across, size, step, head_room, labels,
+        tuple(body / tokens for tokens in counts), sides, large, key, key_columns, legend,
+    )  # fmt: skip
