@@ -26,12 +26,14 @@ class Picture {
     find(".mha-keys").id = `mha-keys-${++count}`;
     this.plot.setAttribute("aria-describedby", `mha-keys-${count}`);
     this.chosen = this.pointed = null; // cells: { tile, query, key }, tile an index into meta.tiles
-    this.listen();
+    this.gone = new AbortController();
+    this.listen(this.gone.signal);
     this.observer = new ResizeObserver(() => this.resized());
     this.observer.observe(this.frame);
   }
 
   close() {
+    this.gone.abort();
     this.observer.disconnect();
     clearTimeout(this.resizing);
     if (this.drawn) window.Plotly.purge(this.plot);
@@ -50,22 +52,23 @@ class Picture {
     if (!this.drawn) await this.rightWidth();
     while (this.next) {
       const { data, layout } = this.next;
+      const unanswered = this.sending && this.cell(this.chosen); // chosen here while this figure was on its way
       this.next = null;
       this.figure = { data, layout };
       this.meta = layout.meta;
-      this.ranges = RANGES.map((axis) => [...layout[axis].range]);
+      this.zoomable = Object.keys(layout).filter((name) => /^[xy]axis/.test(name) && !layout[name].fixedrange && !layout[name].matches);
+      this.ranges = this.zoomable.map((axis) => [...layout[axis].range]);
       // The marks of a saved figure are drawn here on the canvas instead, where they follow at once.
       for (const trace of data) if (trace.meta === "mark") trace.opacity = 0;
       const zoomed = this.drawn && layout.uirevision === this.revision;
       this.revision = layout.uirevision;
-      this.name(layout, zoomed ? this.now() : this.ranges);
+      this.name(layout, (axis) => (zoomed ? this.plot._fullLayout : layout)[axis].range);
       await this.react();
       if (!this.drawn) this.plot.on("plotly_relayouting", () => this.marks()).on("plotly_relayout", () => this.rename());
       this.drawn = true;
-      this.chosen = this.settled(layout.meta.chosen);
-      this.pointed = null;
-      this.tip.hidden = true;
+      this.chosen = this.settled(unanswered || layout.meta.chosen);
       this.zoomed();
+      this.point(this.over && this.cellAt(this.over.clientX, this.over.clientY), this.over);
     }
   }
 
@@ -99,44 +102,40 @@ class Picture {
 
   // Zoom ------------------------------------------------------------------------------------------------------------
 
-  now() {
-    return RANGES.map((axis) => this.plot._fullLayout[axis].range);
-  }
-
-  // Puts those names of tokens beside the pair for which there is room: a zoomed axis has room for more.
-  name(layout, ranges) {
-    RANGES.forEach((axis, i) => {
-      const side = axis[0], { texts, pitch } = this.meta.names[side];
-      const [from, to] = [...ranges[i]].sort((a, b) => a - b);
-      const [start, end] = layout[axis].domain;
-      const cell = ((end - start) * (side === "x" ? layout.width : layout.height)) / (to - from);
-      const step = STEPS.find((step) => step * cell >= pitch - 1e-6);
-      const tickvals = texts.map((_, j) => j).filter((j) => j % step === 0);
-      for (const number of [4, 5]) Object.assign(layout[`${side}axis${number}`], { tickvals, ticktext: tickvals.map((j) => texts[j]) });
-    });
+  // Puts those names of tokens beside a map for which there is room: a zoomed axis has room for more.
+  name(layout, rangeOf) {
+    for (const { axes, texts, pitch } of this.meta.names)
+      for (const axis of axes) {
+        const [from, to] = rangeOf(axis), [start, end] = layout[axis].domain;
+        const cell = ((end - start) * (axis[0] === "x" ? layout.width : layout.height)) / Math.abs(to - from);
+        const step = STEPS.find((step) => step * cell >= pitch - 1e-6);
+        const tickvals = texts.map((_, i) => i).filter((i) => i % step === 0);
+        Object.assign(layout[axis], { tickvals, ticktext: tickvals.map((i) => texts[i]) });
+      }
   }
 
   zoomed() {
-    const now = this.now();
-    const zoomed = now.some((range, i) => range.some((end, j) => Math.abs(end - this.ranges[i][j]) > 1e-6));
+    const moved = (axis, i) => this.plot._fullLayout[axis].range.some((end, j) => Math.abs(end - this.ranges[i][j]) > 1e-6);
+    const zoomed = this.zoomable.some(moved);
     if (!zoomed && document.activeElement === this.button) this.plot.focus();
     this.button.hidden = !zoomed;
     const { paper_bgcolor, font } = this.figure.layout;
-    const { xaxis3: across, yaxis3: down } = this.plot._fullLayout;
+    const [across, down] = this.meta.tiles.at(-1).axes.map((axis) => this.axis(axis));
     Object.assign(this.button.style, { background: paper_bgcolor, color: font.color, top: `${down._offset + down._length + 5}px` });
     this.button.style.left = `${Math.max(0, across._offset + across._length - this.button.offsetWidth)}px`;
     this.marks();
   }
 
   rename() {
-    const before = JSON.stringify(RANGES.map((axis) => this.figure.layout[`${axis[0]}axis4`].tickvals));
-    this.name(this.figure.layout, this.now());
-    if (before !== JSON.stringify(RANGES.map((axis) => this.figure.layout[`${axis[0]}axis4`].tickvals))) this.react();
+    const drawn = () => JSON.stringify(this.meta.names.map(({ axes }) => this.figure.layout[axes[0]].tickvals));
+    const before = drawn();
+    this.name(this.figure.layout, (axis) => this.plot._fullLayout[axis].range);
+    if (drawn() !== before) this.react();
     this.zoomed();
   }
 
   resetZoom() {
-    window.Plotly.relayout(this.plot, Object.fromEntries(RANGES.map((axis, i) => [`${axis}.range`, [...this.ranges[i]]])));
+    window.Plotly.relayout(this.plot, Object.fromEntries(this.zoomable.map((axis, i) => [`${axis}.range`, [...this.ranges[i]]])));
   }
 
   // Cells -----------------------------------------------------------------------------------------------------------
@@ -177,9 +176,16 @@ class Picture {
     this.chosen = cell;
     this.marks();
     this.status.textContent = this.words(cell).join(", ");
-    const { query, key } = cell;
     clearTimeout(this.sending); // a held arrow key sends its last cell only
-    this.sending = setTimeout(() => this.send.setTriggerValue("cell", { head: this.meta.tiles[cell.tile].head, query, key }), 80);
+    this.sending = setTimeout(() => {
+      this.sending = null;
+      this.send.setTriggerValue("cell", this.cell(cell));
+    }, 80);
+  }
+
+  // A cell as the server knows it: tiles change their places.
+  cell({ tile, query, key }) {
+    return { head: this.meta.tiles[tile].head, query, key };
   }
 
   words(cell) {
@@ -196,7 +202,7 @@ class Picture {
 
   // Pointer and keys ------------------------------------------------------------------------------------------------
 
-  listen() {
+  listen(signal) {
     let pressed = null;
     const at = (event) => (this.drawn ? this.cellAt(event.clientX, event.clientY) : null);
     this.plot.addEventListener("pointerdown", (event) => (pressed = event), true);
@@ -207,18 +213,18 @@ class Picture {
       const cell = still && event.button === 0 ? at(event) : null;
       pressed = null;
       if (cell) this.choose(cell);
-    }, true);
+    }, { capture: true, signal });
+    window.addEventListener("pointercancel", () => (pressed = null), { signal }); // a finger that scrolls the page
     this.plot.addEventListener("pointermove", (event) => {
-      this.latest = event;
+      this.over = event;
       this.frameAsked ??= requestAnimationFrame(() => {
         this.frameAsked = null;
-        this.point(pressed ? null : at(this.latest), this.latest);
+        this.point(pressed || !this.over ? null : at(this.over), this.over);
       });
     }, true);
     this.plot.addEventListener("pointerleave", () => {
-      cancelAnimationFrame(this.frameAsked);
-      this.frameAsked = null;
-      if (this.drawn) this.point(null);
+      this.over = null;
+      this.point(null);
     });
     this.plot.addEventListener("keydown", (event) => this.drawn && this.pressed(event));
     this.button.addEventListener("click", () => this.resetZoom());
@@ -241,6 +247,7 @@ class Picture {
   }
 
   point(cell, event) {
+    if (!this.drawn) return;
     this.pointed = cell;
     this.tip.hidden = !cell;
     if (cell) {
@@ -289,7 +296,6 @@ class Picture {
 }
 
 const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
-const RANGES = ["xaxis2", "yaxis2"]; // the pair's zoom; its other axes match these
 
 // Which of `count` cells on an axis, the first one's centre at `first`, is at this px; null beside them.
 function index(axis, px, first, count) {

@@ -17,8 +17,8 @@ def heads(trace, view, theme="light", width=1104):
     Each map [L, S] holds the weights as they are; all share one colour scale, from 0 to the largest weight that a real query
     has in any head. ``layout.meta`` says what stands where, for whoever answers the pointer: ``tiles``, one per heatmap and in
     their order, each with its ``head`` (None: the average), the ids of its ``axes``, its first cell's centre ``x0``, ``y0``;
-    ``queries`` and ``keys``, the tokens; ``names``, their short texts beside the pair and how many px apart those must stand;
-    ``chosen``, the head, query and key.
+    ``queries`` and ``keys``, the tokens; ``names``, all short texts that axes of the layout have, and how many px apart those
+    must stand to be drawn; ``chosen``, the head, query and key.
     """
     return go.Figure(spec(trace, view, theme, width))
 
@@ -74,10 +74,10 @@ def spec(trace, view, theme="light", width=1104):
         ],
         "queries": rows.texts,
         "keys": columns.texts,
-        "names": {
-            "x": {"texts": columns.drawn(1, theme)[1], "pitch": place.column_labels.pitch},
-            "y": {"texts": rows.drawn(1, theme)[1], "pitch": ROW_PITCH},
-        },
+        "names": [
+            {"axes": ["xaxis4", "xaxis5"], "texts": columns.drawn(1, theme)[1], "pitch": place.column_labels.pitch},
+            {"axes": ["yaxis4", "yaxis5"], "texts": rows.drawn(1, theme)[1], "pitch": ROW_PITCH},
+        ],
         "chosen": {"head": choice.head, "query": choice.query, "key": choice.key},
     }
     layout = {

@@ -203,3 +203,46 @@ def test_the_chart_that_brings_plotly_cannot_be_seen(live):
     assert page.locator("[class*=st-key-plotly-for-]").bounding_box() is None
     assert page.get_by_role("img", name="Attention maps").count() == 1
     assert not any(chart.is_visible() for chart in page.locator(".stPlotlyChart").all())
+
+
+def test_a_finger_taps_a_cell_and_scrolls_the_page_over_the_picture(chromium, serve):
+    with chromium.new_context(has_touch=True, is_mobile=True, viewport={"width": 390, "height": 700}) as phone:
+        page = phone.new_page()
+        page.goto(f"{serve(PAGE)}/?heads=3&queries=5")
+        page.wait_for_function("document.querySelector('.mha-maps')?._fullLayout?.width < 390", timeout=60_000)
+        head = maps(page).evaluate("plot => plot.layout.meta.tiles[1].head")
+        page.touchscreen.tap(*maps(page).evaluate(AT, [1, 4, 2]))
+        wait_until_chosen(page, f"head {head} query 4 key 2")
+        x, y = maps(page).evaluate(AT, [3, 2, 2])  # a cell of the large map
+        touch = phone.new_cdp_session(page)
+        touch.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
+        for up in range(20, 200, 20):
+            touch.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [{"x": x, "y": y - up}]})
+        touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+        page.wait_for_function("document.querySelector('[data-testid=stMain]').scrollTop > 50")
+        assert page.get_by_text(f"chosen: head {head} query 4 key 2", exact=True).is_visible()
+
+
+def test_a_held_arrow_key_moves_at_once_and_is_reported_once(live):
+    page = live(heads=2, queries=20)
+    maps(page).focus()
+    start = maps(page).evaluate("plot => plot.layout.meta.chosen")
+    step, end = ("ArrowDown", start["query"] + 5) if start["query"] < 10 else ("ArrowUp", start["query"] - 5)
+    for _ in range(5):
+        page.keyboard.press(step)
+    assert f"query {end}" in page.locator(".mha-unseen[role=status]").text_content()
+    wait_until_chosen(page, f"head {start['head']} query {end} key {start['key']}")
+
+
+def test_the_tip_follows_the_numbers_under_a_resting_pointer(live):
+    page = live(heads=2, queries=5)
+    point(page, 0, 1, 1)
+    tip = page.locator(".mha-tip")
+    tip.wait_for()
+    before = tip.inner_text()
+    page.get_by_label("seed").fill("5")
+    page.get_by_label("seed").press("Enter")
+    page.wait_for_function("before => document.querySelector('.mha-tip').innerText !== before", arg=before)
+    head = maps(page).evaluate("plot => plot.layout.meta.tiles[0].head")
+    value = maps(page).evaluate("plot => plot._fullData[0].z[1][1]")
+    assert tip.inner_text() == f"head {head}\nquery 1 “q1” → key 1 “k<1>”\nweight {value:.6f}"
