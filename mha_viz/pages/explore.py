@@ -53,7 +53,9 @@ def heads_and_average(trace, settings):
     view = st.session_state.view
     choice = choose(trace, view)
     strip, demo = st.columns([5, 1], vertical_alignment="center")
-    strip.html(shape_strip(trace, settings) + mode(settings))
+    swapped = st.session_state.get("layout_shown", settings.batch_first) != settings.batch_first
+    st.session_state.layout_shown = settings.batch_first
+    strip.html(shape_strip(trace, settings, swapped) + mode(settings))
     with demo:
         layout_demo(trace)
     toolbar(trace, choice, view, save=lambda: save(trace, choice))

@@ -3,8 +3,8 @@
 from html import escape
 
 
-def shape_strip(trace, settings):
-    """Every tensor's shape, in the present layout."""
+def shape_strip(trace, settings, swapped=False):
+    """Every tensor's shape, in the present layout; ``swapped`` lets the axes that have just changed places be seen to move."""
     s = settings
     N, H, L, S = trace.weights.shape
     query = tokens(s, N, s.embed_dim, L=L)
@@ -16,17 +16,18 @@ def shape_strip(trace, settings):
     else:
         steps.append(f"q {axes(N=N, H=H, L=L, D=s.head_dim)} k, v {axes(N=N, H=H, S=S, D=s.head_dim)}")
     steps += [f"weights {axes(N=N, H=H, L=L, S=S)}", f"output {tokens(s, N, s.embed_dim, L=L)}"]
-    return f"<p class='shapes'>{' <span class=arrow>→</span> '.join(steps)}</p>"
+    moving = "" if not swapped else "batch-came-first" if s.batch_first else "sequence-came-first"
+    return f"<div class='{moving}'><p class='shapes'>{' <span class=arrow>→</span> '.join(steps)}</p></div>"
 
 
 def tokens(settings, N, width, **length):
     """One tensor of tokens, its axes in the order that ``batch_first`` gives them."""
-    return axes(N=N, **length, E=width) if settings.batch_first else axes(**length, N=N, E=width)
+    return axes("tokens", N=N, **length, E=width) if settings.batch_first else axes("tokens", **length, N=N, E=width)
 
 
-def axes(**sizes):
+def axes(kind="heads", **sizes):
     named = ", ".join(f"<span class='axis-{name}'><i>{name}</i> {size}</span>" for name, size in sizes.items())
-    return f"<b class='shape'>[{named}]</b>"
+    return f"<b class='shape {kind}'>[{named}]</b>"
 
 
 def mode(settings):
