@@ -26,11 +26,11 @@ _mount = st.components.v2.component(
 def live(figure, *, key, alt, on_choose=None):
     """Shows ``figure``, made by ``mha_viz.figures.heads``, in place of the one that was there under this ``key``.
 
-    The plain dict of ``spec`` and the ``go.Figure`` of ``heads`` look the same; the dict is ready sooner.
+    Both the plain dict of ``spec`` and the ``go.Figure`` of ``heads`` will do; the dict is ready sooner. Make it
+    ``measured_width(key)`` px wide: when the room for it changes, the script runs again. ``alt`` is its accessible name.
 
-    ``alt`` is its accessible name. When a person chooses a cell, ``on_choose(head=…, query=…, key=…)`` is called before the
-    script (or the fragment around this call) runs again; ``head`` is None in the average's map.
-    Build the figure ``measured_width(key)`` px wide: when the place for it changes, the script runs again.
+    When a person chooses a cell, by pointer or keys, ``on_choose(head=…, query=…, key=…)`` is called before the script (or the
+    fragment around this call) runs again; ``head`` is None in the average's map.
     """
     figure = figure if isinstance(figure, dict) else figure.to_plotly_json()
 
