@@ -25,16 +25,26 @@ STAND_INS = {  # what a widget holds at first whose field is None until a switch
 
 
 def arrive():
-    """Take the address over where it is not the one that this session wrote: a first visit, a shared link, Back."""
+    """Take the address over where a person went to another one: a first visit, a shared link, Back.
+
+    Somebody quick changes a second thing before the address of the first has reached the browser. Such an address is behind, and
+    comes with a change; Back comes with none.
+    """
     query = st.query_params.to_dict()
-    if "draft" in st.session_state and query == st.session_state.address:
+    if "draft" in st.session_state and (query == st.session_state.address or held() != st.session_state.written):
         return
     settings, view, notes = from_address(query)
     st.session_state.draft = {}
     for name, value in raw(settings).items():
         put(name, value)
     st.session_state.view = View(**view)
-    st.session_state.notes, st.session_state.address = notes, query
+    st.session_state.notes, st.session_state.address, st.session_state.written = notes, query, held()
+
+
+def held():
+    """All that a person has set, as of now: what the widgets that are drawn hold, the draft of the others, and the View."""
+    state = st.session_state
+    return {name: state.get(name, value) for name, value in state.draft.items()}, state.view, state.get("paint")
 
 
 def raw(values):
@@ -149,7 +159,7 @@ def unspelled(query):
 
 def write_address():
     """Let the address say what is set and how it is shown: a wrong pair too, so that a class can be sent to it."""
-    spelled = {}
+    spelled, st.session_state.written = {}, held()
     for name, value in values().items():
         try:
             spelled |= to_address(
