@@ -1,0 +1,327 @@
+"""One number opened, in pictures: its score term by term, the softmax of its row, the same cell and the same token in all heads.
+
+Each takes a Trace and the Derivation of one of its weights and gives a ``go.Figure`` exactly ``width`` px wide; ``describe_…`` of
+the same gives its text alternative.
+"""
+
+import math
+
+import numpy as np
+
+from mha_viz.figures import tiles
+from mha_viz.figures.geometry import NARROW, NICE, ROW_PITCH, Box
+from mha_viz.figures.heads import largest_weight
+from mha_viz.figures.labels import Names, escape, shorten, visible
+from mha_viz.figures.sheet import Sheet
+from mha_viz.figures.theme import THEMES
+
+GUTTER = 76  # px left of bars for the numbers on their scale
+SLOT = 64  # px of a bar with its surroundings, at most
+BESIDE = 220  # px beside the terms for the sum that they make
+ORIGIN = np.zeros((1, 2))  # of the only tile on its axes
+HEADS = 72  # px for the names of heads
+TITLE = 26  # px above bars for their name
+
+
+def terms(trace, derivation, theme="light", width=1104):
+    """q · k term by term: q, k and their products, [D] each, as bars, the running sum, and the score that it makes.
+
+    The Trace must have q and k.
+    """
+    d, sheet, narrow = derivation, Sheet(width, THEMES[theme]), width < NARROW
+    D, sums = len(d.products), np.cumsum(d.products)  # [D]
+    slot = min((width - GUTTER - (8 if narrow else BESIDE)) / D, SLOT)
+    query, key = map(escape, _tokens(trace, d, width / 2))
+    columns = zip(range(D), d.q, d.k, d.products, sums, strict=True)
+    hover = ["dimension {}<br>q {:.6g}<br>k {:.6g}<br>q × k {:.6g}<br>sum so far {:.6g}".format(*column) for column in columns]
+    top = 0
+    for name, words, values, height, color in (
+        ("q", f"of query {query}", d.q, 48, sheet.theme.hatch),
+        ("k", f"of key {key}", d.k, 48, sheet.theme.hatch),
+        ("q × k", "one product per dimension", d.products, 64, sheet.theme.ink[5]),
+        ("running sum", "of the products", sums, 76, sheet.theme.choice),
+    ):
+        sheet.title(GUTTER, top + 12, name, words)
+        written = {i: f"{value:.2f}".replace("-", "−") for i, value in enumerate(values)} if slot >= 40 else {}
+        box = Box(GUTTER, top + TITLE, slot * D, height + 36 * bool(written))
+        sheet.bars(box, values, hover, [color] * D, written)
+        top = box.bottom + 8
+    for i in range(0, D, next(step for step in NICE if step * slot >= 24)):
+        sheet.say(GUTTER + (i + 0.5) * slot, top + 6, str(i), 13, sheet.theme.soft, "center")
+    sheet.say(GUTTER - 8, top + 6, "dimension", 13, sheet.theme.soft, "right")
+    x, y = (GUTTER, top + 34) if narrow else (GUTTER + max(slot * D, 240) + 24, box.y - TITLE + 12)
+    words = _score_words(d)
+    for i, text in enumerate(words):
+        sheet.say(x, y + 26 * i, text, 16)
+    return sheet.figure(max(top + 16, y + 26 * len(words) - 8), "terms")
+
+
+def describe_terms(trace, derivation):
+    """What ``terms`` shows."""
+    d = derivation
+    query, key = _tokens(trace, d)
+    most = int(np.abs(d.products).argmax())
+    said = "; ".join(text.replace("<b>", "").replace("</b>", "") for text in _score_words(d))
+    return (
+        f"The score of query {query} and key {key} in head {d.head}, as a sum of {len(d.products)} products q × k. The largest "
+        f"is {_number(d.q[most])} × {_number(d.k[most])} = {_number(d.products[most])}, in dimension {most}. {said}."
+    )
+
+
+def _score_words(d):
+    """From the sum of products to the score that the softmax sees, line by line."""
+    words = [
+        f"<b>q · k = {_number(d.dot)}</b>",
+        f"× 1 / √{len(d.q)} = × {_number(d.scale)}",
+        f"<b>score {_number(d.score)}</b>",
+    ]
+    if d.hidden_by:
+        return [*words, f"hidden by {' and '.join(d.hidden_by)}: −∞"]
+    return words if d.bias is None else [*words, f"+ mask {_number(d.bias)}", f"<b>= {_number(d.score + d.bias)}</b>"]
+
+
+def softmax(trace, derivation, theme="light", width=1104):
+    """One row from scores to weights, as bars over its keys [S] with the chosen one marked: the scores after the mask, their
+    exponentials, the probabilities, and where there is dropout the weights after it. Hidden keys are hatched.
+
+    Of a Trace without scores, the probabilities alone.
+    """
+    d, sheet = derivation, Sheet(width, THEMES[theme])
+    names, hidden = _names(trace, d, "key"), _mask(trace, d)[d.head, d.query]  # [S]
+    S = len(hidden)
+    slot, top = min((width - GUTTER - 12) / S, SLOT), 0
+    for name, words, values in _softmax_rows(trace, d):
+        sheet.title(GUTTER, top + 12, name, words)
+        box = Box(GUTTER, top + TITLE, slot * S, 92)
+        hover = [f"key {key}<br>{name} {_number(value)}" for key, value in zip(names.exact, values, strict=True)]
+        written = {d.key: f"<b>{_number(values[d.key])}</b>"}
+        if name == "weight" and slot >= 10:
+            written = dict.fromkeys(np.flatnonzero(trace.dropped[d.item, d.head, d.query] & ~hidden).tolist(), "×") | written
+        axes, extent = sheet.bars(box, values, hover, _choice(sheet, S, d.key), written)
+        undefined = np.isnan(values).all()
+        sheet.hatch(hidden | undefined, "undefined" if undefined else "masked", axes, extent)
+        top = box.bottom + 8
+    top += sheet.names_below(names, GUTTER, slot, top, d.key)
+    sheet.say(GUTTER - 8, top - 10, "key", 13, sheet.theme.soft, "right")
+    return sheet.figure(top + 4, "softmax")
+
+
+def describe_softmax(trace, derivation):
+    """What ``softmax`` shows."""
+    d = derivation
+    query, key = _tokens(trace, d)
+    steps = "; ".join(f"{name} {_number(values[d.key])} ({words})" for name, words, values in _softmax_rows(trace, d))
+    hidden = int(_mask(trace, d)[d.head, d.query].sum())
+    rest = f" {hidden} of {len(trace.key_tokens[d.item])} keys are hidden." if hidden else ""
+    return f"The softmax of query {query} over its keys in head {d.head}. Of key {key}: {steps}.{rest}"
+
+
+def _softmax_rows(trace, d):
+    """Name, words and values [S] of each step from a row's scores to its weights."""
+    row, rows = (d.item, d.head, d.query), []
+    if d.masked_scores is None:
+        rows.append(("probability", "of each key", trace.probabilities[row].astype(np.float64)))
+    else:
+        hatched = "; hatched: hidden" if trace.mask[row].any() else ""
+        words = (
+            f"largest {_number(d.largest)}{hatched}",
+            f"their sum is {_number(d.total)}",
+            f"each divided by {_number(d.total)}",
+        )
+        if not np.isfinite(d.largest):
+            words = "no key is left; hatched: hidden", "−∞ − (−∞) is undefined", "undefined"
+        values = d.masked_scores, d.exponentials, d.exponentials / d.total
+        names = "score" if d.bias is None else "score + mask", "exp(score − largest)", "probability"
+        rows += zip(names, words, values, strict=True)
+    if d.dropped is not None:
+        kept = "" if not d.keep_scale else f", the others times {_number(d.keep_scale)}"
+        words = f"after dropout: {trace.dropped[row].sum()} of {len(trace.dropped[row])} set to 0 (×){kept}"
+        rows.append(("weight", words, trace.weights[row].astype(np.float64)))
+    return rows
+
+
+def cell_in_heads(trace, derivation, theme="light", width=1104):
+    """The weight of one cell in all heads [H] as bars, the chosen head marked, their average as a line."""
+    d, sheet = derivation, Sheet(width, THEMES[theme])
+    values, (query, key) = d.in_all_heads, map(escape, _tokens(trace, d, (width - 240) / 2))
+    H = len(values)
+    slot = min((width - GUTTER - 12) / H, SLOT)
+    sheet.title(GUTTER, 12, f"query {query} → key {key}", f"in {_all(H)}")
+    box = Box(GUTTER, TITLE, slot * H, 150)
+    hover = [f"head {h}<br>weight {_number(value)}" for h, value in enumerate(values)]
+    written = {d.head: f"<b>{_number(values[d.head])}</b>"}
+    axes, extent = sheet.bars(box, values, hover, _choice(sheet, H, d.head), written)
+    mask, undefined = _mask(trace, d)[:, d.query, d.key], trace.undefined[d.item, :, d.query]  # [H] each
+    sheet.hatch(mask & ~undefined, "masked", axes, extent)
+    sheet.hatch(undefined, "undefined", axes, extent)
+    average = float(trace.mean_weights[d.item, d.query, d.key])
+    if np.isfinite(average):
+        ends = np.float32([-0.5, H - 0.5])
+        dashed = tiles.line(ends, np.float32([average] * 2), axes, sheet.theme.text, 1.5)
+        sheet.data.append({**dashed, "line": {**dashed["line"], "dash": "dash"}})
+    top = box.bottom + 8
+    top += sheet.names_below(_head_names(H), GUTTER, slot, top, d.head)
+    sheet.say(GUTTER - 8, top - 10, "head", 13, sheet.theme.soft, "right")
+    if slot >= 44:
+        for h, value in enumerate(values):
+            sheet.say(GUTTER + (h + 0.5) * slot, top + 8, _short(value), 13, sheet.theme.soft, "center")
+        top += 20
+    sheet.say(GUTTER, top + 14, f"╌╌ average {_number(average)}", 14)
+    return sheet.figure(top + 26, "cell in heads")
+
+
+def describe_cell_in_heads(trace, derivation):
+    """What ``cell_in_heads`` shows."""
+    d, values = derivation, derivation.in_all_heads
+    query, key = _tokens(trace, d)
+    said = f"The weight of query {query} for key {key} in {_all(len(values))}: {_number(values[d.head])} in head {d.head}"
+    if not np.isfinite(values).any():
+        return f"{said}, undefined in all."
+    low, high = int(np.nanargmin(values)), int(np.nanargmax(values))
+    average = _number(float(trace.mean_weights[d.item, d.query, d.key]))
+    return f"{said}, {average} on average, from {_number(values[low])} in head {low} to {_number(values[high])} in head {high}."
+
+
+def token_in_heads(trace, derivation, side="query", theme="light", width=1104, limits=None):
+    """One token in all heads: the row of the query [H, S] (``side`` "query") or the column of the key [H, L] ("key"), a line of
+    cells per head and the average of them all below, in the colours of the maps; ``limits`` (low, high) fix where these end.
+    """
+    d, sheet, narrow = derivation, Sheet(width, THEMES[theme]), width < NARROW
+    along = "key" if side == "query" else "query"
+    token = escape(dict(zip(("query", "key"), _tokens(trace, d, width / 3), strict=True))[side])
+    names, (weights, average, looks, average_looks) = _names(trace, d, along), _token(trace, d, side)
+    H, count = weights.shape
+    cell = min((width - HEADS - (16 if narrow else 96)) / count, 40), min(max(320 / H, 7), 26)
+    cell = tuple(int(px) if px >= 4 else px for px in cell)  # whole px draw even cells
+    box = Box(HEADS, 34, count * cell[0], H * cell[1])
+    below = Box(HEADS, box.bottom + 10, box.width, max(cell[1], 18))
+    sheet.title(0, 12, f"{side} {token}", f"in {_all(H)}: {'what it reads' if side == 'query' else 'who reads it'}")
+    chosen = d.key if side == "query" else d.query
+    rows = [f"head {h}" for h in range(H)]
+    for z, where, place, texts, row in (
+        (weights, looks, box, rows, d.head),
+        (average, average_looks, below, [f"average of {H}"], 0),
+    ):
+        ticks = ({"tickmode": "array", "tickvals": list(range(len(side))), "ticktext": side} for side in (names.exact, texts))
+        axes = sheet.panel(place, (-0.5, count - 0.5), (len(z) - 0.5, -0.5), *ticks)
+        size = cell[0], place.height / len(z)
+        heatmap = tiles.heatmap(z, "", axes, gap=1 if min(cell) >= 8 else 0)
+        heatmap["hovertemplate"] = f"%{{y}}<br>{side} {token}<br>{along} %{{x}}<br>weight %{{z:.6f}}<extra></extra>"
+        frame = tiles.outlines(*np.array([[-0.5], [len(z) - 0.5], [-0.5], [count - 0.5]]))
+        sheet.data += [heatmap, *tiles.hatches(where, ORIGIN, axes, sheet.theme, 8 if min(cell) >= 8 else 5)]
+        sheet.data.append(tiles.line(*frame, axes, sheet.theme.line, 1))
+        sheet.data += tiles.marks((chosen, row), ORIGIN, (count, len(z)), size, axes, sheet.theme)
+    tiles.put_in_legend(sheet.data)
+    _name_heads(sheet, box, H, d.head)
+    sheet.say(HEADS - 8, below.y + below.height / 2, "average", 13, sheet.theme.text, "right")
+    top = below.bottom + 6
+    top += sheet.names_below(names, HEADS, cell[0], top, chosen)
+    sheet.say(HEADS - 8, top - 10, along, 13, sheet.theme.soft, "right")
+    low, high = limits or (0, largest_weight(trace.weights[d.item], trace.query_padding[d.item]))
+    bar = (
+        Box(HEADS, top + 8, max(box.width, 160), 62)
+        if narrow
+        else Box(box.right + 18, box.y, 14, max(below.bottom - box.y, 110))
+    )
+    top = max(top, bar.bottom)
+    entries = sum(trace["showlegend"] for trace in sheet.data if "showlegend" in trace)
+    height = math.ceil(top + 8 + 22 * (entries if narrow else min(entries, 1)))
+    return sheet.figure(
+        height, "token in heads", showlegend=True,
+        coloraxis={"colorscale": sheet.theme.colorscale(), "cmin": low, "cmax": high, "colorbar": _bar(sheet, bar, height, narrow)},
+        legend={
+            "orientation": "h", "x": 0, "xanchor": "left", "y": 1 - (top + 4) / height, "yanchor": "top", "bgcolor": "rgba(0,0,0,0)",
+            "itemclick": False, "itemdoubleclick": False, "itemsizing": "constant", "tracegroupgap": 0,
+        },
+    )  # fmt: skip
+
+
+def describe_token_in_heads(trace, derivation, side="query"):
+    """What ``token_in_heads`` shows."""
+    d, (weights, *_) = derivation, _token(trace, derivation, side)
+    tokens = dict(zip(("query", "key"), _tokens(trace, d), strict=True))
+    along, verb = ("key", "reads most from") if side == "query" else ("query", "is read most by")
+    said = f"{side.capitalize()} {tokens[side]} in {_all(len(weights))}, {weights.shape[1]} {'keys' if along == 'key' else 'queries'}."
+    row = weights[d.head]
+    if not np.isfinite(row).any():
+        return f"{said} Undefined in head {d.head}."
+    if not np.nanmax(row) > 0:
+        return f"{said} Only zeros in head {d.head}."
+    most = int(np.nanargmax(row))
+    name = visible((trace.key_tokens if along == "key" else trace.query_tokens)[d.item][most])
+    return f"{said} In head {d.head} it {verb} {along} {most} “{name}”: {_number(row[most])}."
+
+
+def _token(trace, d, side):
+    """Weights [H, count] of a token in all heads, their average [1, count], and the looks of both, name → [1, …] bool."""
+    mask, padding, undefined = _mask(trace, d), trace.query_padding[d.item], trace.undefined[d.item]
+    at = np.s_[..., d.query, :] if side == "query" else np.s_[..., d.key]
+    looks = {name: where[None][at] for name, where in tiles.looks(mask, padding, undefined).items()}  # [1, H, count]
+    of_all = tiles.looks(mask.all(axis=0), padding, undefined.any(axis=0))
+    average_looks = {name: where[None][at][:, None] for name, where in of_all.items()}  # [1, 1, count]
+    return trace.weights[d.item][at], trace.mean_weights[d.item][at][None], looks, average_looks
+
+
+def _name_heads(sheet, box, H, chosen):
+    """The heads' names left of their rows, as many as fit, the chosen one in bold."""
+    height = box.height / H
+    step = next(step for step in NICE if step * height >= ROW_PITCH)
+    others = [h for h in range(0, H, step) if abs(h - chosen) * height >= ROW_PITCH]
+    for h in [*others, chosen]:
+        name = f"<b>head {h}</b>" if h == chosen else f"head {h}"
+        sheet.say(HEADS - 8, box.y + (h + 0.5) * height, name, 13, sheet.theme.text, "right")
+
+
+def _bar(sheet, box, height, lying):
+    return {
+        "orientation": "h" if lying else "v", "x": box.x / sheet.width, "xanchor": "left", "xpad": 0, "y": 1 - box.y / height,
+        "yanchor": "top", "ypad": 0, "len": box.width if lying else box.height, "lenmode": "pixels", "thickness": 14,
+        "outlinewidth": 1, "outlinecolor": sheet.theme.line, "tickfont": {"size": 13}, "nticks": 5, "ticks": "outside", "ticklen": 3,
+        "tickcolor": sheet.theme.line, "title": {"text": "weight", "font": {"size": 14}, "side": "top" if lying else "right"},
+    }  # fmt: skip
+
+
+def _tokens(trace, d, room=math.inf):
+    """The query and the key as a person reads them, 6 “because”, each text shortened to ``room`` px."""
+    texts = visible(trace.query_tokens[d.item][d.query]), visible(trace.key_tokens[d.item][d.key])
+    texts = (shorten(text, room, 14) for text in texts)
+    return tuple(str(i) if text == str(i) else f"{i} “{text}”" for i, text in zip((d.query, d.key), texts, strict=True))
+
+
+def _names(trace, d, side):
+    """The Names of all queries, or of all keys."""
+    if side == "query":
+        return Names(trace.query_tokens[d.item], 96, trace.query_padding[d.item])
+    return Names(trace.key_tokens[d.item], 96, _mask(trace, d).all(axis=(0, 1)))
+
+
+def _mask(trace, d):
+    """[H, L, S] bool; all False where the source does not know of masks."""
+    return trace.mask[d.item] if trace.has("mask") else np.zeros(trace.weights.shape[1:], bool)
+
+
+def _choice(sheet, count, chosen):
+    return [sheet.theme.choice if i == chosen else sheet.theme.hatch for i in range(count)]
+
+
+def _head_names(H):
+    return Names([str(h) for h in range(H)], 40, np.zeros(H, bool))
+
+
+def _all(H):
+    return {1: "the only head", 2: "both heads"}.get(H, f"all {H} heads")
+
+
+def _short(value):
+    """A weight in three decimals, where there is little room."""
+    return "n/a" if np.isnan(value) else f"{value:.3f}"
+
+
+def _number(value):
+    """A value to four digits, or in words: 0.2936, 1.044e−11, −∞, undefined."""
+    if np.isnan(value):
+        return "undefined"
+    if np.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    text = f"{value:.4f}" if abs(value) >= 0.1 else f"{value:.4g}"
+    return text.replace("-", "−")
