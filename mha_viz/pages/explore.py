@@ -71,7 +71,7 @@ def heads_and_average(trace, settings):
 def picture(trace, settings, view):
     """Maps or lines of this Trace, or beside those of the one that is pinned."""
     from mha_viz.components import live, measured_width
-    from mha_viz.figures.heads import describe, heads
+    from mha_viz.figures.heads import describe, spec
 
     look = {"theme": st.context.theme.type or "light", "width": measured_width("picture")}
     pinned = pinned_trace(view)
@@ -84,7 +84,7 @@ def picture(trace, settings, view):
 
         figure, alt = lines(trace, view, **look), describe_lines(trace, view)
     else:
-        figure, alt = heads(trace, view, **look), describe(trace, view)
+        figure, alt = spec(trace, view, **look), describe(trace, view)
     live(figure, key="picture", alt=alt, on_choose=choose_cell)
 
 

@@ -25,7 +25,7 @@ def set_to(at, name, value):
 
 def widgets(at):
     """Every widget that is drawn now."""
-    for kind in ("number_input", "text_input", "text_area", "checkbox", "selectbox", "button_group"):
+    for kind in ("number_input", "text_input", "text_area", "checkbox", "toggle", "selectbox", "button_group"):
         yield from at.get(kind)
 
 

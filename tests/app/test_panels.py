@@ -1,0 +1,145 @@
+"""What stands around the picture: one number opened, the wrong layout, warnings, a mask of one's own, the tiny case, Save."""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+
+from mha_viz import Settings, View, synthetic
+from mha_viz.analysis import choose
+from mha_viz.pages.layout_demo import leak_table, leaks_in_words
+from mha_viz.pages.save import table
+from tests.app.screen import held, opened, read, set_to, widgets
+
+TINY = {"case": "tiny", "embed_dim": "4", "num_heads": "2", "batch_size": "1", "seq_len": "3", "padding": ""}
+
+
+def page_text(at):
+    """All that the page says in words."""
+    return "\n".join(
+        str(element.value) for kind in ("html", "markdown", "warning", "error", "code") for element in at.get(kind)
+    )
+
+
+def press(at, label):
+    return next(button for button in at.get("button") if button.label == label).click().run()
+
+
+def test_one_number_opened_gives_the_weight_that_the_map_shows():
+    at = opened(opened="1", head="4", cell="6,0")
+    steps = page_text(at)
+    assert "0.293571" in read(at, "chosen")
+    assert "<b>softmax</b>" in steps and "<b>0.293571</b>" in steps
+    assert "× 1/√16 = 0.250000" in steps
+
+
+def test_a_number_that_fits_on_a_blackboard_is_written_out():
+    assert "1 · 1 + 1 · 1 = <b>2.000000</b>" in page_text(opened(**TINY, opened="1", head="0", cell="0,0"))
+
+
+def test_a_masked_number_names_the_rule_that_hides_it():
+    assert "causal hides this key" in page_text(opened(opened="1", causal="1", cell="0,5"))
+
+
+def test_a_row_without_a_key_has_no_number():
+    steps = page_text(opened(opened="1", causal="1", padding_side="left", cell="0,0"))
+    assert "the weight is undefined (NaN)" in steps
+
+
+def test_warnings_name_their_cause_and_go_with_it():
+    at = opened(causal="1", padding_side="left")
+    assert "causal and key padding together leave no key" in page_text(at)
+    assert not set_to(at, "padding_side", "right").get("warning")
+
+
+def test_pytorchs_own_words_on_demand():
+    at = opened(num_heads="7")
+    assert not at.get("code")
+    at = set_to(at, "view_verbatim", True)
+    assert "AssertionError: embed_dim must be divisible by num_heads" in at.get("code")[0].value
+
+
+def test_the_wrong_layout_is_tried_and_what_leaks_is_said():
+    at = press(opened(batch_size="4", seq_len="4", padding="1"), "Wrong layout?")
+    said = page_text(at)
+    assert "the shapes are the same and give nothing away" in said
+    assert "Batch items leak into each other**: 0 → 1, 2, 3" in said
+
+
+def test_without_leaks_none_are_claimed():
+    apart = np.diag([0.5, 0.25])
+    assert leaks_in_words(apart) == "No batch item leaks into another here."
+    assert leak_table(apart).splitlines()[2] == "| change item 0 | **0.5000** | 0 |"
+
+
+def test_only_heads_that_divide_are_offered():
+    at = set_to(opened(embed_dim="12", num_heads="4"), "view_divisors", True)
+    offered = next(widget for widget in widgets(at) if widget.key == "divisor")
+    assert offered.options == ["1", "2", "3", "4", "6", "12"] and offered.value == 4
+    at = set_to(at, "divisor", 6)
+    assert at.query_params["num_heads"] == "6"
+    assert held(set_to(at, "view_divisors", False))["num_heads"] == 6
+
+
+def test_the_tiny_case_comes_and_goes_without_loss():
+    at = set_to(opened(embed_dim="64", seed="11", causal="1"), "case", "tiny")
+    assert "q, k, v [N 1, H 2, L 3, D 2]" in read(at, "shapes")
+    at = set_to(at, "case", "random")
+    assert (held(at)["embed_dim"], held(at)["seed"], held(at)["causal"]) == (64, 11, True)
+
+
+def test_the_tiny_case_cannot_be_stretched():
+    at = set_to(opened(**TINY), "seq_len", 4)
+    assert "worked by hand for seq_len = 3" in at.get("error")[0].value.replace("\\", "")
+    assert "tokens [N 1, L 4, E 4]" in read(press(at, "case = random"), "shapes")
+
+
+def test_a_mask_of_ones_own_begins_empty_and_hides_what_is_typed():
+    at = set_to(opened(seq_len="3", batch_size="1", padding="", cell="0,2"), "masked", True)
+    assert held(at)["attn_mask"] == "000\n000\n000"
+    at = set_to(at, "attn_mask", "011\n001\n000")
+    assert at.query_params["attn_mask"] == "011/001/000"
+    assert "attn_mask hides this key" in page_text(set_to(at, "view_opened", True))
+
+
+def test_a_mask_that_does_not_fit_is_mended_in_one_click():
+    at = set_to(opened(seq_len="3", batch_size="1", padding="", attn_mask="011/001/000"), "seq_len", 2)
+    assert "has 3 lines of 3 entries" in at.get("error")[0].value.replace("\\", "")
+    assert held(press(at, "attn_mask = 01/00"))["attn_mask"] == "01\n00"
+
+
+def test_the_pinned_settings_are_in_the_address():
+    at = press(opened(seed="8"), "Pin as A")
+    assert at.query_params["pinned"] == "seed=8"
+    assert not at.exception
+    at = press(set_to(at, "seed", 9), "Unpin A")
+    assert "pinned" not in at.query_params and at.query_params["seed"] == "9"
+
+
+def test_what_is_pinned_wrongly_is_named_and_left_out():
+    at = opened(pinned="num_heads=7&seed=3")
+    assert "128 = 7 × 18 + 2" in page_text(at).replace("\\", "")
+    assert not at.exception
+
+
+@pytest.mark.parametrize(("typed", "message"), [("0.5, 0.1", "the lower first"), ("a, b", "two numbers"), ("1", "two numbers")])
+def test_limits_that_are_none_are_named_and_the_view_stays(typed, message):
+    at = opened()
+    at.session_state["popover_scale"] = True
+    at = at.run()
+    at = set_to(at, "view_limits", typed)
+    assert message in page_text(at).replace("\\", "")
+    assert "limits" not in at.query_params
+
+
+def test_the_table_holds_every_cell_that_is_shown_exactly():
+    trace = synthetic(Settings(causal=True, padding_side="left", words='a "b"\nc,d', padding=(1,)))
+    lines = list(csv.DictReader(io.StringIO(table(trace, choose(trace, View(heads=(2, 5)))))))
+    assert len(lines) == 3 * trace.weights.shape[2] * trace.weights.shape[3]
+    for line in lines:
+        query, key = int(line["query"]), int(line["key"])
+        maps = trace.mean_weights[0] if line["head"] == "average" else trace.weights[0, int(line["head"])]
+        assert line["weight"] == "" if np.isnan(maps[query, key]) else np.float32(line["weight"]) == maps[query, key]
+        assert line["query_token"] == trace.query_tokens[0][query]
+    assert {line["head"] for line in lines} == {"2", "5", "average"}
