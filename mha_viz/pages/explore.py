@@ -7,12 +7,13 @@ import streamlit as st
 
 from mha_viz.core.rules import Wrong
 from mha_viz.pages import draft
+from mha_viz.pages.changes import changes
 from mha_viz.pages.controls import controls
 from mha_viz.pages.layout_demo import layout_demo
 from mha_viz.pages.messages import say_findings, say_not_current, say_notes, say_wrong, say_wrong_view
 from mha_viz.pages.number_panel import number_panel
 from mha_viz.pages.save import save
-from mha_viz.pages.shapes import chosen_number, mode, shape_strip
+from mha_viz.pages.shapes import chosen_number, mode, shape_strip, what_average_hides
 from mha_viz.pages.toolbar import change, toolbar
 from mha_viz.pages.warm import synthetic_trace, warm_up
 from mha_viz.settings import Settings
@@ -47,6 +48,7 @@ def trace_of(settings):
 def heads_and_average(trace, settings):
     """The picture and what belongs to it alone: a fragment, so that looking elsewhere computes nothing anew."""
     from mha_viz.analysis import choose
+    from mha_viz.components import live, measured_width
 
     if st.session_state.pop("painted", False):
         st.rerun()  # a mask was changed from within the picture: that is a setting, and the whole page's
@@ -62,30 +64,30 @@ def heads_and_average(trace, settings):
     view = st.session_state.view
     say_wrong_view()
     say_findings(trace, settings)
-    picture(trace, settings, view)
-    st.html(chosen_number(trace, choice))
-    number_panel(trace, view, choice)
+    look = {"theme": st.context.theme.type or "light", "width": measured_width("picture")}
+    pinned = pinned_trace(view)
+    figure, alt = picture(trace, pinned, view, look)
+    live(figure, key="picture", alt=alt, on_choose=choose_cell)
+    st.html(chosen_number(trace, choice) + what_average_hides(trace, choice.item))
+    if pinned is not None:
+        changes(pinned, trace, settings, view, choice)
+    number_panel(trace, view, choice, look)
     draft.write_address()
 
 
-def picture(trace, settings, view):
-    """Maps or lines of this Trace, or beside those of the one that is pinned."""
-    from mha_viz.components import live, measured_width
-    from mha_viz.figures.heads import describe, spec
-
-    look = {"theme": st.context.theme.type or "light", "width": measured_width("picture")}
-    pinned = pinned_trace(view)
+def picture(trace, pinned, view, look):
+    """Maps or lines of this Trace, or beside those of the one that is pinned: the figure, and what it shows in words."""
     if pinned is not None:
         from mha_viz.figures.compare import describe_difference, difference
 
-        figure, alt = difference(pinned, trace, view, **look), describe_difference(pinned, trace, view)
-    elif view.picture == "lines":
+        return difference(pinned, trace, view, **look), describe_difference(pinned, trace, view)
+    if view.picture == "lines":
         from mha_viz.figures.lines import describe_lines, lines
 
-        figure, alt = lines(trace, view, **look), describe_lines(trace, view)
-    else:
-        figure, alt = spec(trace, view, **look), describe(trace, view)
-    live(figure, key="picture", alt=alt, on_choose=choose_cell)
+        return lines(trace, view, **look), describe_lines(trace, view)
+    from mha_viz.figures.heads import describe, spec
+
+    return spec(trace, view, **look), describe(trace, view)
 
 
 def pinned_trace(view):

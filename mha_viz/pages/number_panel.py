@@ -1,4 +1,4 @@
-"""One number opened: from q · k to what the cell brings to the output."""
+"""One number opened: from q · k to what the cell brings to the output, and the same cell and tokens in all heads."""
 
 import streamlit as st
 
@@ -6,14 +6,30 @@ from mha_viz.pages.shapes import token
 from mha_viz.pages.toolbar import show
 
 
-def number_panel(trace, view, choice):
-    """The switch that opens the chosen number, and under it, while it is open, its whole derivation."""
-    show("opened", st.toggle, "Open this number", view.opened, label_visibility="visible")
-    if view.opened:
-        from mha_viz.analysis.number import open_number
+def number_panel(trace, view, choice, look):
+    """The switch that opens the chosen number, and under it, while it is open, its whole derivation.
 
-        derivation = open_number(trace, choice.item, choice.head, choice.query, choice.key)
-        st.html(f"<ol class='derivation'>{''.join(f'<li>{step}</li>' for step in steps(trace, derivation))}</ol>")
+    ``look`` holds the ``theme`` and the ``width`` of the pictures.
+    """
+    show("opened", st.toggle, "Open this number", view.opened, label_visibility="visible")
+    if not view.opened:
+        return
+    from mha_viz.analysis.number import open_number
+    from mha_viz.figures import number
+
+    d = open_number(trace, choice.item, choice.head, choice.query, choice.key)
+    if d.products is not None:
+        draw(number.terms(trace, d, **look), number.describe_terms(trace, d), "terms")
+    st.html(f"<ol class='derivation'>{''.join(f'<li>{step}</li>' for step in steps(trace, d))}</ol>")
+    draw(number.softmax(trace, d, **look), number.describe_softmax(trace, d), "softmax")
+    draw(number.cell_in_heads(trace, d, **look), number.describe_cell_in_heads(trace, d), "cell")
+    for side in ("query", "key"):
+        figure = number.token_in_heads(trace, d, side, limits=view.limits, **look)
+        draw(figure, number.describe_token_in_heads(trace, d, side), f"token_{side}")
+
+
+def draw(figure, alt, key):
+    st.plotly_chart(figure, key=key, theme=None, alt=alt, width="content", config={"displayModeBar": False})
 
 
 def steps(trace, d):

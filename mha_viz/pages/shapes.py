@@ -50,6 +50,14 @@ def chosen_number(trace, choice):
     return f"<p class='chosen' role='status'>head {head} · {asks} → {is_read} <b>{weight:.6f}</b> · average <b>{average:.6f}</b></p>"
 
 
+def what_average_hides(trace, item):
+    """What the average of the heads hides, in a sentence with the number; nothing where it hides nothing."""
+    from mha_viz.analysis.average import what_average_hides as find
+
+    hidden = find(trace, item)
+    return "" if hidden is None else f"<p class='hides'><b>What the average hides.</b> {escape(hidden.sentence)}</p>"
+
+
 def token(kind, index, tokens):
     """``query 6 “because”``, or ``query 6`` for a token that has no name but its number."""
     name = tokens[index]
