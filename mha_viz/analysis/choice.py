@@ -24,7 +24,8 @@ def choose(trace, view):
     """The Choice that ``view`` makes of ``trace``.
 
     What the Trace does not have gives way, since settings change under a view and it stays usable: a batch item to the first,
-    a head to the first of those shown, a cell to the real one where the chosen head and the average differ most.
+    a head to the first of those shown, a cell to the real one where the chosen head and the average differ most; of a chosen token,
+    to the one in its row or column.
     """
     N, H, L, S = trace.probabilities.shape
     item = view.item if view.item < N else 0
@@ -32,18 +33,22 @@ def choose(trace, view):
     shown = [head for head in (range(H) if view.heads is None else view.heads) if head < H] or list(range(H))
     shown.sort(key=lambda head: (-np.nan_to_num(differences[head]) if view.order == "difference" else 0, head))
     head = view.head if view.head in shown else shown[0]
-    query, key = view.cell or (L, S)
-    if query >= L or key >= S:
-        query, key = _most_different_cell(trace, item, head)
+    query, key = view.cell or (None, None)
+    if (query or 0) >= L or (key or 0) >= S:
+        query = key = None
+    if query is None or key is None:
+        query, key = _most_different_cell(trace, item, head, query, key)
     return Choice(item, tuple(shown), differences, head, query, key)
 
 
-def _most_different_cell(trace, item, head):
-    """(query, key) of the largest |head − average| in real rows; of the largest weight where they are equal; (0, 0) without rows."""
-    queries = np.flatnonzero(real_queries(trace, item))  # [R]
+def _most_different_cell(trace, item, head, query, key):
+    """(query, key) of the largest |head − average| in real rows, or in the given row or column; of the largest weight where they
+    are equal; the first without real rows."""
+    queries = np.flatnonzero(real_queries(trace, item)) if query is None else np.array([query])  # [R]
     if len(queries) == 0:
-        return 0, 0
-    rows = trace.probabilities[item, head, queries]  # [R, S]
-    gap = np.abs(rows - trace.probabilities[item][:, queries].mean(axis=0))  # [R, S]
-    row, key = np.unravel_index((gap if gap.any() else rows).argmax(), rows.shape)
-    return int(queries[row]), int(key)
+        return 0, key or 0
+    keys = np.arange(trace.probabilities.shape[3]) if key is None else np.array([key])  # [K]
+    rows = trace.probabilities[item][:, queries][:, :, keys]  # [H, R, K]
+    gap = np.abs(rows[head] - rows.mean(axis=0))  # [R, K]
+    row, column = np.unravel_index((gap if gap.any() else rows[head]).argmax(), gap.shape)
+    return int(queries[row]), int(keys[column])

@@ -36,7 +36,7 @@ def lines(trace, view, theme="light", width=1104):
     alone ("one"). A line's width and colour follow its weight in equal steps, from 0 to the largest weight of a real query, where
     the colours of maps end, or between ``view.limits``. Masked cells, padded queries and undefined ones have no line. Where there
     would be more than ``LEGIBLE`` a panel the lightest are left out, and the picture says below which weight, and how much of the
-    weight that is. ``view.cell`` focuses its query: its lines are all drawn and the others step back.
+    weight that is. ``view.cell`` focuses its query, or its key alone: its lines are all drawn and the others step back.
 
     Coordinates are px from the top left corner. ``layout.meta`` says what stands where: ``kind`` is "lines"; ``queries`` and
     ``keys`` are the tokens; ``panels``, each with its ``head`` (None: the average) and for "query" and "key" the ``x`` of its line

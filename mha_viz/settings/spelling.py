@@ -11,9 +11,9 @@ from mha_viz.settings.view import View
 
 
 def spell(value):
-    """A field's value as an address writes it: true as 1, (3, 0) as "3,0"."""
+    """A field's value as an address writes it: true as 1, (3, 0) as "3,0", (None, 9) as ",9"."""
     if isinstance(value, tuple):
-        return ",".join(f"{part:g}" if isinstance(part, float) else str(part) for part in value)
+        return ",".join("" if part is None else f"{part:g}" if isinstance(part, float) else str(part) for part in value)
     return str(int(value)) if isinstance(value, bool) else str(value)
 
 

@@ -20,9 +20,11 @@ def _heads(argument, value):
 
 
 def _cell(argument, value):
-    pair = tuple(whole(argument, index, 0) for index in value)
-    if len(pair) != 2:
-        raise Wrong(argument, value, 'must be a query and a key, as in "6,9".', [{argument: None}])
+    pair = tuple(None if index in (None, "") else whole(argument, index, 0) for index in value)
+    if len(pair) != 2 or pair == (None, None):
+        raise Wrong(
+            argument, value, 'must be a query and a key, as in "6,9", or one of them, "6," or ",9".', [{argument: None}]
+        )
     return pair
 
 
@@ -41,7 +43,8 @@ class View:
     """How a Trace is shown. None means: choose for me, as ``mha_viz.analysis.choose`` does.
 
     ``item`` the batch item; ``heads`` the heads shown, None all; ``order`` of them, by index, difference from the average or a
-    head statistic; ``head`` the chosen one; ``cell`` the chosen (query, key). ``arrangement``: the strip with one head beside the
+    head statistic; ``head`` the chosen one; ``cell`` the chosen (query, key), one of them None where a
+    token is chosen and not a cell. ``arrangement``: the strip with one head beside the
     average, all heads large, or one head alone; ``picture``: maps or lines. ``scale`` of the colours: linear, logarithmic, clipped
     at the 99th percentile, or each row to its own maximum; ``limits`` fix its ends. ``pinned`` is what B is compared with: the
     Settings of A as the query part of an address ("" for the defaults). ``opened`` shows the whole derivation of the chosen number;
@@ -52,7 +55,7 @@ class View:
     heads: tuple[int, ...] | None = ruled(None, optional(_heads))
     order: str = ruled("difference", choice(*ORDERS))
     head: int | None = ruled(None, optional(number(0)))
-    cell: tuple[int, int] | None = ruled(None, optional(_cell))
+    cell: tuple[int | None, int | None] | None = ruled(None, optional(_cell))
     arrangement: str = ruled("pair", choice(*ARRANGEMENTS))
     picture: str = ruled("maps", choice(*PICTURES))
     scale: str = ruled("linear", choice(*SCALES))

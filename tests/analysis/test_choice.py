@@ -42,9 +42,25 @@ def test_what_the_view_says_is_taken(trace):
     assert len(choice.differences) == 4  # of all heads
 
 
+@pytest.mark.parametrize("head", range(4))
+def test_of_a_chosen_token_the_cell_is_in_its_row_or_column(trace, head):
+    gap = np.abs(trace.probabilities[1, head] - trace.probabilities[1].mean(axis=0))
+    row, column = (choose(trace, View(item=1, head=head, cell=cell)) for cell in ((4, None), (None, 2)))
+    assert (row.query, column.key) == (4, 2)
+    assert gap[4, row.key] == gap[4].max() and gap[column.query, 2] == gap[:, 2].max()
+
+
 @pytest.mark.parametrize(
     "view",
-    [View(item=7), View(heads=(9,)), View(head=9), View(heads=(1, 2), head=3), View(cell=(6, 0)), View(cell=(0, 6))],
+    [
+        View(item=7),
+        View(heads=(9,)),
+        View(head=9),
+        View(heads=(1, 2), head=3),
+        View(cell=(6, 0)),
+        View(cell=(0, 6)),
+        View(cell=(None, 6)),
+    ],
 )
 def test_what_the_trace_does_not_have_gives_way(trace, view):
     choice = choose(trace, view)

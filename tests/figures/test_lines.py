@@ -147,6 +147,16 @@ def test_a_focused_token_has_all_its_lines_and_the_others_step_back():
     assert spec(trace, View(cell=(99, 0)))["layout"]["meta"]["chosen"]["query"] is None
 
 
+def test_a_focused_key_has_all_lines_that_read_it():
+    trace = synthetic(Settings())
+    figure = spec(trace, View(head=2, cell=(None, 7)))
+    found = drawn(figure)[0]
+    assert {query for query, key in found if key == 7} == set(np.flatnonzero(~trace.query_padding[0]))
+    line = THEMES["light"].line
+    assert all((stroke(figure, 0, *cell)[1] == line) == (cell[1] != 7) for cell in found)
+    assert "In focus: key 7 “7”." in describe_lines(trace, View(cell=(None, 7)))
+
+
 def test_names_are_escaped_and_exact():
     figure = spec(synthetic(WORDS), View())
     assert "&lt;b&gt;it&lt;/b&gt;" in texts(figure)["text"] and "&#36;5" in texts(figure)["text"]
