@@ -1,6 +1,7 @@
 """Shapes, modes and single numbers in words, as HTML: what stands around the picture."""
 
 from html import escape
+from math import isnan
 
 
 def shape_strip(trace, settings, swapped=False):
@@ -46,8 +47,12 @@ def chosen_number(trace, choice):
     """The chosen cell's exact weight in its head and in the average."""
     item, head, query, key = choice.item, choice.head, choice.query, choice.key
     asks, is_read = token("query", query, trace.query_tokens[item]), token("key", key, trace.key_tokens[item])
-    weight, average = trace.weights[item, head, query, key], trace.mean_weights[item, query, key]
-    return f"<p class='chosen' role='status'>head {head} · {asks} → {is_read} <b>{weight:.6f}</b> · average <b>{average:.6f}</b></p>"
+    in_head, in_average = written(trace.weights[item, head, query, key]), written(trace.mean_weights[item, query, key])
+    return f"<p class='chosen' role='status'>head {head} · {asks} → {is_read} <b>{in_head}</b> · average <b>{in_average}</b></p>"
+
+
+def written(weight):
+    return "undefined" if isnan(weight) else f"{weight:.6f}"
 
 
 def what_average_hides(trace, item):
