@@ -1,16 +1,24 @@
 """What a View leaves open, decided in one place for every picture and every number beside it."""
 
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from mha_viz.analysis.difference import difference_from_average, real_queries
+from mha_viz.analysis.difference import real_queries
+from mha_viz.analysis.statistics import statistic
+
+_known = WeakKeyDictionary()  # Trace → {(item, name of a statistic): [H]}; each rerun of a page asks for the same ones again
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
     """What is looked at: one batch ``item``, the shown heads in their ``order``, all heads' ``differences`` [H] from the average
-    (0 to 1, NaN where there is no real query), one ``head``, and one cell, at row ``query`` and column ``key``."""
+    (0 to 1, NaN where there is no real query), one ``head``, and one cell, at row ``query`` and column ``key``.
+
+    ``statistic`` names the one of STATISTICS that the heads are ordered by, "difference" where they stand by their number, and
+    ``values`` [H] are what it says of each head, NaN where it has no meaning.
+    """
 
     item: int
     order: tuple[int, ...]
@@ -18,27 +26,39 @@ class Choice:
     head: int
     query: int
     key: int
+    statistic: str
+    values: np.ndarray
 
 
 def choose(trace, view):
     """The Choice that ``view`` makes of ``trace``.
 
-    What the Trace does not have gives way, since settings change under a view and it stays usable: a batch item to the first,
-    a head to the first of those shown, a cell to the real one where the chosen head and the average differ most; of a chosen token,
-    to the one in its row or column.
+    Heads stand by their number or by a statistic, the largest first and those without a value last. What the Trace does not have
+    gives way, since settings change under a view and it stays usable: a batch item to the first, a head to the first of those
+    shown, a cell to the real one where the chosen head and the average differ most; of a chosen token, to the one in its row or
+    column.
     """
     N, H, L, S = trace.probabilities.shape
     item = view.item if view.item < N else 0
-    differences = difference_from_average(trace, item)
-    shown = [head for head in (range(H) if view.heads is None else view.heads) if head < H] or list(range(H))
-    shown.sort(key=lambda head: (-np.nan_to_num(differences[head]) if view.order == "difference" else 0, head))
+    by = "difference" if view.order == "index" else view.order
+    values = _statistic(trace, item, by)
+    shown = sorted(head for head in (range(H) if view.heads is None else view.heads) if head < H) or list(range(H))
+    if view.order != "index":
+        shown.sort(key=lambda head: -values[head] if np.isfinite(values[head]) else np.inf)
     head = view.head if view.head in shown else shown[0]
     query, key = view.cell or (None, None)
     if (query or 0) >= L or (key or 0) >= S:
         query = key = None
     if query is None or key is None:
         query, key = _most_different_cell(trace, item, head, query, key)
-    return Choice(item, tuple(shown), differences, head, query, key)
+    return Choice(item, tuple(shown), _statistic(trace, item, "difference"), head, query, key, by, values)
+
+
+def _statistic(trace, item, name):
+    known = _known.setdefault(trace, {})
+    if (item, name) not in known:
+        known[item, name] = statistic(trace, item, name)
+    return known[item, name]
 
 
 def _most_different_cell(trace, item, head, query, key):

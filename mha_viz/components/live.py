@@ -23,14 +23,18 @@ _mount = st.components.v2.component(
 )
 
 
-def live(figure, *, key, alt, on_choose=None):
+def live(figure, *, key, alt, on_choose=None, on_reset=None, save=None):
     """Shows ``figure``, made by ``mha_viz.figures.heads``, in place of the one that was there under this ``key``.
 
     Both the plain dict of ``spec`` and the ``go.Figure`` of ``heads`` will do; the dict is ready sooner. Make it
     ``measured_width(key)`` px wide: when the room for it changes, the script runs again. ``alt`` is its accessible name.
 
     When a person chooses a cell, by pointer or keys, ``on_choose(head=…, query=…, key=…)`` is called before the script (or the
-    fragment around this call) runs again; ``head`` is None in the average's map.
+    fragment around this call) runs again; ``head`` is None in the average's map. Esc resets a zoom; where there is none it lets go
+    of the chosen cell: ``on_reset()`` is called.
+
+    ``save`` is {"format": "png" or "svg", "name": str, "serial": int}: when the serial is another than before, the browser saves
+    the picture as it is on screen, zoom and marks included, as a file of that name; a PNG at twice its size.
     """
     figure = figure if isinstance(figure, dict) else figure.to_plotly_json()
 
@@ -39,8 +43,12 @@ def live(figure, *, key, alt, on_choose=None):
         if on_choose is not None and cell is not None:
             on_choose(**cell)
 
-    data = f'{{"alt": {json.dumps(alt)}, "figure": {to_json(figure)}}}'
-    _mount(key=key, data=data.encode(), on_cell_change=chosen, on_width_change=lambda: None)
+    def reset():
+        if on_reset is not None:
+            on_reset()
+
+    data = f'{{"alt": {json.dumps(alt)}, "save": {json.dumps(save)}, "figure": {to_json(figure)}}}'
+    _mount(key=key, data=data.encode(), on_cell_change=chosen, on_reset_change=reset, on_width_change=lambda: None)
     with st.container(key=f"plotly-for-{key}"):  # unseen: the page has Plotly once a chart of Streamlit's own has been on it
         st.plotly_chart(_NOTHING, key=f"{key}-plotly", theme=None, config={"staticPlot": True})
 

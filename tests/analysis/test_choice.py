@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from mha_viz import Settings, View, synthetic
-from mha_viz.analysis import choose, difference_from_average
+from mha_viz import Batch, Layer, Settings, View, attend, synthetic
+from mha_viz.analysis import STATISTICS, choose, difference_from_average, statistic
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,38 @@ def test_heads_are_ordered_by_difference(trace):
 
 
 def test_heads_by_index(trace):
-    assert choose(trace, View(order="index")).order == (0, 1, 2, 3)
+    choice = choose(trace, View(order="index", heads=(3, 1)))
+    assert choice.order == (1, 3) and choice.statistic == "difference"
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_heads_by_any_statistic_the_largest_first(trace, name):
+    choice = choose(trace, View(item=1, order=name))
+    expected = statistic(trace, 1, name)
+    assert choice.statistic == name and np.array_equal(choice.values, expected, equal_nan=True)
+    assert sorted(choice.order) == [0, 1, 2, 3]
+    known = expected[list(choice.order)][~np.isnan(expected[list(choice.order)])]
+    assert np.all(np.diff(known) <= 0)
+    assert np.array_equal(choice.differences, difference_from_average(trace, 1))
+
+
+def test_heads_without_a_value_come_last_in_their_order():
+    mask = np.zeros((3, 3, 3), bool)
+    mask[1, :, 1:] = True  # head 1 sees one key only: no entropy
+    trace = attend(Layer.random(6, 3), Batch(np.random.default_rng(0).normal(size=(1, 3, 6)), attn_mask=mask), dtype="float64")
+    choice = choose(trace, View(order="entropy"))
+    assert np.isnan(choice.values[1]) and choice.order[-1] == 1
+    assert choose(trace, View(order="next", heads=(2, 1, 0))).order[-1] == 1
+
+
+def test_a_statistic_is_computed_once(trace, monkeypatch):
+    from mha_viz.analysis import choice as module
+
+    monkeypatch.setattr(module, "statistic", lambda *_: pytest.fail("computed again"))
+    view = View(item=1, order="entropy")
+    module._known[trace] = {(1, "entropy"): np.arange(4.0), (1, "difference"): np.zeros(4)}
+    assert choose(trace, view).order == choose(trace, View(item=1, order="entropy", head=2)).order == (3, 2, 1, 0)
+    del module._known[trace]
 
 
 def test_the_first_cell_is_where_head_and_average_differ_most(trace):
