@@ -4,13 +4,13 @@ import numpy as np
 
 from mha_viz.core.rules import Wrong
 
-FLOATS = ("float16", "float32", "float64")
+FLOATS = {np.float16, np.float32, np.float64}
 
 
 def as_array(argument, value):
     """``value``, an array, nested list or torch tensor, as a NumPy array of float16, float32 (bfloat16 too) or float64."""
     array = _read(argument, value)
-    if array.dtype not in FLOATS:
+    if array.dtype.type not in FLOATS:
         nearest = [{argument: np.dtype("float32")}] if array.dtype.kind in "biu" else []
         raise Wrong(argument, array.dtype, "must be of floating type.", nearest)
     return array
@@ -19,7 +19,7 @@ def as_array(argument, value):
 def as_mask(argument, value):
     """``value`` as ``as_array`` takes it, or of bool type. Integers are refused: 1 is masked to some libraries, kept to others."""
     array = _read(argument, value)
-    if array.dtype not in ("bool", *FLOATS):
+    if array.dtype != bool and array.dtype.type not in FLOATS:
         rule = (
             "must be bool, True = may not attend, or floats to add to the scaled scores. "
             "If 1 means kept, as it does to some libraries, pass mask == 0."
@@ -38,7 +38,7 @@ def _read(argument, value):
         array = np.asarray(value)
     except (TypeError, ValueError, RuntimeError) as error:
         raise Wrong(argument, value, f"cannot be read as an array: {error}") from None
-    return array.astype(array.dtype.newbyteorder("="), copy=False)  # torch knows no foreign byte order
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))  # torch knows no foreign byte order
 
 
 def read_only(array):
@@ -46,3 +46,8 @@ def read_only(array):
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def own(array):
+    """A copy of ``array`` that nobody else can change, seen through ``read_only``; its ``.base`` is the copy itself."""
+    return read_only(array.copy())

@@ -1,7 +1,6 @@
 """``attend``: one layer, one batch, one Trace."""
 
 import bisect
-import math
 
 import psutil
 
@@ -9,6 +8,7 @@ from mha_viz.core.rules import Shape, Wrong, one_of
 from mha_viz.core.trace import Trace
 
 ENGINES = ("torch", "numpy")
+ALWAYS_FREE = 2**26  # bytes; asking the system what is free takes longer than a small Trace should
 DTYPES = ("float32", "float64", "float16", "bfloat16")
 
 
@@ -69,7 +69,9 @@ def check_memory(N, H, L, S, E, *, dtype="float32", dropout=False, available=Non
     def needed(N=N, L=L, S=S):
         return memory(N, H, L, S, E, dtype=dtype, dropout=dropout)
 
-    available, fits = _free(needed(), available)
+    if available is None and needed() <= ALWAYS_FREE:
+        return
+    available, fits = _free(available)
     if fits(needed()):
         return
     extra = S - L  # columns of add_bias_kv and add_zero_attn, which stay when a sequence that attends to itself is shortened
@@ -91,20 +93,16 @@ def check_layer_memory(embed_dim, kdim=None, vdim=None, num_heads=1, *, availabl
     def needed(E):
         return 2 * 4 * E * (2 * E + (kdim or E) + (vdim or E))
 
-    available, fits = _free(needed(embed_dim), available)
+    available, fits = _free(available)
     if not fits(needed(embed_dim)):
         right = num_heads * _largest(embed_dim // num_heads, lambda size: fits(needed(size * num_heads)))
         rule = f"the weights would take {_size(needed(embed_dim))}, {_limit(available)}"
         raise Wrong("embed_dim", embed_dim, rule, [{"embed_dim": right}] if right else [])
 
 
-ALWAYS_FREE = 2**26  # bytes; asking the system what is free takes longer than a small Trace may
-
-
-def _free(needed, available):
+def _free(available):
     """(bytes that are free, whether a number of bytes is at most half of them)."""
-    if available is None:
-        available = math.inf if needed <= ALWAYS_FREE else psutil.virtual_memory().available
+    available = psutil.virtual_memory().available if available is None else available
     return available, lambda size: size <= available / 2
 
 
@@ -128,6 +126,8 @@ def _check_widths(layer, batch):
     """Raises Wrong where query, key and value are not as wide as the layer's embed_dim, kdim and vdim."""
     key = batch.query if batch.key is None else batch.key
     value = key if batch.value is None else batch.value
+    if (batch.query.shape[-1], key.shape[-1], value.shape[-1]) == (layer.embed_dim, layer.kdim, layer.vdim):
+        return
     follows = {"key": batch.key is None and "the query", "value": batch.value is None and "the key"}
     for name, array, what in (("query", batch.query, "embed_dim"), ("key", key, "kdim"), ("value", value, "vdim")):
         width = getattr(layer, what)

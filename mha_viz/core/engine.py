@@ -6,13 +6,14 @@ passed: both change answers.
 """
 
 import math
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import torch
 from torch.nn import functional as F
 
-from mha_viz.core.arrays import read_only
 from mha_viz.core.trace import Trace
+
+LARGE = 2**20  # weights; fresh memory for so large a map costs more than its softmax, which PyTorch can do in place
 
 
 def compute(layer, batch, mask, dtype, keep_scale=None):
@@ -20,8 +21,7 @@ def compute(layer, batch, mask, dtype, keep_scale=None):
 
     ``keep_scale`` [N, H, L, S] multiplies the weights: 0 or 1 / (1 − p), None where nothing is dropped.
     """
-    steps = Steps(layer, batch, mask, getattr(torch, dtype), keep_scale)
-    return {name: partial(steps.leave, name) for name in Trace.fields()}
+    return dict.fromkeys(Trace.fields(), Steps(layer, batch, mask, getattr(torch, dtype), keep_scale).leave)
 
 
 class step:
@@ -69,7 +69,7 @@ class Steps:
 
     @step
     def mask(self):
-        return torch.from_numpy(self.rules.hidden())  # [1|N, 1|H, L, S]
+        return torch.from_numpy(self.rules.hidden())  # [1|N, 1|H, 1|L, S]
 
     @step
     def mask_bias(self):
@@ -81,9 +81,10 @@ class Steps:
         if self.rules.empty:
             return torch.softmax(self.scores, dim=-1)  # [N·H, L, S]
         added = torch.zeros((), dtype=self.dtype) if self.mask_bias is None else self.mask_bias
-        added = torch.where(self.mask, -torch.inf, added)  # [1|N, 1|H, L, S]
+        added = torch.where(self.mask, -torch.inf, added)  # [1|N, 1|H, 1|L, S]
         masked = (self.heads(self.scores) + added).flatten(0, 1)  # [N·H, L, S]
-        return torch.softmax(masked, dim=-1, out=masked)  # in place: fresh memory for a large map costs more than its softmax
+        in_place = masked if masked.nelement() > LARGE else None
+        return torch.softmax(masked, dim=-1, out=in_place)  # [N·H, L, S]
 
     @step
     def dropped(self):
@@ -99,7 +100,7 @@ class Steps:
 
     @step
     def undefined(self):
-        return self.mask.all(dim=-1)  # [1|N, 1|H, L]
+        return self.mask.all(dim=-1)  # [1|N, 1|H, 1|L]
 
     @step
     def head_outputs(self):
@@ -116,21 +117,24 @@ class Steps:
         return F.linear(self.concat, self.W["out_proj.weight"], self.W.get("out_proj.bias"))  # [L·N, E]
 
     def heads(self, tensor):
-        return tensor.view(*self.shape[:2], *tensor.shape[1:])  # [N·H, …] → [N, H, …]
+        N, H, _, _ = self.shape
+        return tensor.view(N, H, -1, tensor.shape[-1])  # [N·H, …] → [N, H, …]
 
     def leave(self, name):
         """The field ``name`` of a Trace, as read-only NumPy (bfloat16 as float32)."""
         tensor = getattr(self, name)
         if tensor is None:
             return None
-        if name in ("mask", "mask_bias", "undefined"):
-            tensor = tensor.expand(self.shape[: tensor.ndim])  # [N, H, L, S] or [N, H, L]
-        elif name in ("concat", "output"):
-            N, _, L, _ = self.shape
-            tensor = tensor.view(L, N, -1).transpose(0, 1)  # [L·N, E] → [N, L, E]
-        elif name != "mean_weights":
-            tensor = self.heads(tensor)  # [N, H, …]
-        return read_only((tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy())
+        N, H, L, _ = self.shape
+        spread = name in ("mask", "mask_bias", "undefined")
+        tensor = tensor.expand(self.shape[: tensor.ndim]) if spread else tensor  # [N, H, L, S] or [N, H, L]
+        array = (tensor.float() if tensor.dtype is torch.bfloat16 else tensor).numpy()
+        if name in ("concat", "output"):
+            array = array.reshape(L, N, -1).swapaxes(0, 1)  # [L·N, E] → [N, L, E]
+        elif not spread and name != "mean_weights":
+            array = array.reshape(N, H, *array.shape[1:])  # [N·H, …] → [N, H, …]
+        array.flags.writeable = False
+        return array
 
 
 def project(W, query, key, value):
@@ -168,4 +172,5 @@ def parameters(layer, dtype):
 
 
 def _sequence_first(array, dtype):
-    return torch.tensor(array).to(dtype).transpose(1, 0)  # [N, L, E] → [L, N, E]
+    """The numbers of a Batch as a tensor, not copied where the type is the same: PyTorch takes the array under the read-only view."""
+    return torch.from_numpy(array.base).to(dtype).transpose(1, 0)  # [N, L, E] → [L, N, E]

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from mha_viz.core.arrays import as_array, read_only
+from mha_viz.core.arrays import as_array, own
 from mha_viz.core.rules import Shape, Wrong, fraction, head_dim, whole
 
 
@@ -142,4 +142,4 @@ def seed_in_range(seed):
 
 def _frozen(weights):
     """Copies, since a model that goes on training changes its own weights in place."""
-    return MappingProxyType({name: read_only(as_array(name, value).copy()) for name, value in weights.items()})
+    return MappingProxyType({name: own(as_array(name, value)) for name, value in weights.items()})

@@ -28,7 +28,7 @@ class Field:
         except KeyError:
             raise Missing(f"{trace.name} has no {self.name}: its source does not know it.") from None
         if callable(value):  # two threads may both compute it; they get equal values, and either may stay
-            value = trace._fields[self.name] = value()
+            value = trace._fields[self.name] = value(self.name)
         return value
 
     def __set__(self, trace, value):
@@ -59,7 +59,7 @@ class Trace:
     output = Field("[N, L, E] concat @ Wᴼ.T + b.")
 
     def __init__(self, fields, *, layer=None, batch=None, training=False, name="attention"):
-        """``fields`` maps a field's name to an array or to a function without arguments that returns one."""
+        """``fields`` maps a field's name to an array, or to a function that makes one when it is called with that name."""
         self._fields = dict(fields)
         self.layer, self.batch, self.training, self.name = layer, batch, training, name
 

@@ -294,7 +294,7 @@ def a_trace(**how):
 
 def test_nothing_is_computed_before_it_is_read():
     trace = a_trace()
-    steps = trace._fields["q"].func.__self__  # the engine's own, which keeps what it has made
+    steps = trace._fields["q"].__self__  # the engine's own, which keeps what it has made
 
     def made():
         return vars(steps).keys() & set(Trace.fields())
