@@ -18,19 +18,20 @@ _mount = st.components.v2.component(
     "mha_live",
     html=(_HERE / "live.html").read_text("utf-8"),
     css=(_HERE / "live.css").read_text("utf-8"),
-    js=(_HERE / "live.js").read_text("utf-8"),
+    js="\n".join((_HERE / name).read_text("utf-8") for name in ("live.js", "maps.js", "lines.js")),
     isolate_styles=False,  # Plotly's own styles are the page's
 )
 
 
 def live(figure, *, key, alt, on_choose=None, on_reset=None, save=None):
-    """Shows ``figure``, made by ``mha_viz.figures.heads``, in place of the one that was there under this ``key``.
+    """Shows ``figure``, made by ``mha_viz.figures.heads`` or ``lines``, in place of the one that was there under this ``key``.
 
-    Both the plain dict of ``spec`` and the ``go.Figure`` of ``heads`` will do; the dict is ready sooner. Make it
+    Both the plain dict of ``spec`` and a ``go.Figure`` will do; the dict is ready sooner. Make it
     ``measured_width(key)`` px wide: when the room for it changes, the script runs again. ``alt`` is its accessible name.
 
     When a person chooses a cell, by pointer or keys, ``on_choose(head=…, query=…, key=…)`` is called before the script (or the
-    fragment around this call) runs again; ``head`` is None in the average's map. Esc resets a zoom; where there is none it lets go
+    fragment around this call) runs again; ``head`` is None in the average's map. In a figure of lines, a line is such a cell; of a
+    token ``query`` or ``key`` is given, and ``head`` and the other are None. Esc resets a zoom; where there is none it lets go
     of the chosen cell: ``on_reset()`` is called.
 
     ``save`` is {"format": "png" or "svg", "name": str, "serial": int}: when the serial is another than before, the browser saves
@@ -65,10 +66,13 @@ def _checked(cell, meta):
         head, query, key = cell["head"], cell["query"], cell["key"]
     except (TypeError, KeyError):
         return None
-    known = head in [tile["head"] for tile in meta["tiles"]] and type(query) is int and type(key) is int
-    if known and 0 <= query < len(meta["queries"]) and 0 <= key < len(meta["keys"]):
-        return {"head": head, "query": query, "key": key}
-    return None
+    lines = meta.get("kind") == "lines"
+    heads = [None, *(panel["head"] for panel in meta["panels"])] if lines else [tile["head"] for tile in meta["tiles"]]
+    for index, tokens in ((query, meta["queries"]), (key, meta["keys"])):
+        token = lines and index is None
+        if not token and not (type(index) is int and 0 <= index < len(tokens)):
+            return None
+    return {"head": head, "query": query, "key": key} if head in heads else None
 
 
 _NOTHING = {"data": [{"type": "scatter"}], "layout": {"width": 10, "height": 10, "margin": dict.fromkeys("lrtb", 0)}}

@@ -42,7 +42,7 @@ def lines(trace, view, theme="light", width=1104):
     ``keys`` are the tokens; ``panels``, each with its ``head`` (None: the average) and for "query" and "key" the ``x`` of its line
     ends, the ``y`` of its first token, the ``pitch`` from one token to the next and ``name``, the px that names reach outwards;
     ``chosen``, the head, and the query and key in focus or None. The traces named after the panels, in their order and with
-    ``meta`` "lines", hold what is drawn: ``customdata`` [K, 3] is query, key and weight of each line.
+    ``meta`` "lines", hold what is drawn: ``customdata`` [K, 4] is query, key, weight and width in px of each line.
     """
     return go.Figure(spec(trace, view, theme, width))
 
@@ -155,6 +155,10 @@ class _Shown:
     def token(self, side, index):
         return f"{index} “{visible(self.tokens[side][index])}”"
 
+    def step(self, weights):
+        """Which of the STEPS of width and colour weights have."""
+        return np.clip((weights - self.low) / (self.high - self.low) * STEPS, 0, STEPS - 1).astype(int)
+
     def left_out(self, panels=slice(None)):
         """The part, 0 to 1, of the weight of some panels' real queries that no line shows."""
         seen, drawn = (self.weights[panels][cells[panels]].sum(dtype=np.float64) for cells in (self.seen, self.drawn))
@@ -195,7 +199,7 @@ def _meta(shown, place, choice):
             y = top + place.pitch[side] / 2
             panels[-1][name] = {"x": ends[side], "y": y, "pitch": place.pitch[side], "name": NODE + place.labels[side]}
     return {
-        "kind": "lines", "panels": panels, "queries": place.sides[0].texts, "keys": place.sides[1].texts,
+        "kind": "lines", "panels": panels, "names": [], "queries": place.sides[0].texts, "keys": place.sides[1].texts,
         "chosen": {"head": choice.head, "query": shown.query, "key": shown.key},
     }  # fmt: skip
 
@@ -204,8 +208,7 @@ def _strokes(shown, place, points, theme):
     """A trace per step of weight, the lightest first, so that stronger lines lie above; below them what is out of focus."""
     panel, query, key = np.nonzero(shown.drawn)  # [K] each
     ends, near = _ends(points, panel, query, key), shown.near[query, key]  # [K, 2, 2], [K]
-    fraction = (shown.weights[panel, query, key] - shown.low) / (shown.high - shown.low)  # [K]
-    step = np.clip(fraction * STEPS, 0, STEPS - 1).astype(int)  # [K]
+    step = shown.step(shown.weights[panel, query, key])  # [K]
     found = [_stroke(ends[~near], theme.line, 1)] if shown.focused else []
     found += [_weighed(ends[near & (step == i)], (i + 0.5) / STEPS, place, theme) for i in np.unique(step[near]).tolist()]
     for i, weight in enumerate(shown.samples):
@@ -218,7 +221,12 @@ def _strokes(shown, place, points, theme):
 
 def _weighed(ends, fraction, place, theme):
     color = "rgb({:.0f},{:.0f},{:.0f})".format(*theme.ink_at(0.06 + 0.94 * fraction))  # a line is never quite as faint as paper
-    return _stroke(ends, color, 0.75 + (6.25 if place.large else 3.25) * fraction)
+    return _stroke(ends, color, _thickness(fraction, place))
+
+
+def _thickness(fraction, place):
+    """px of a line at ``fraction`` of the scale."""
+    return 0.75 + (6.25 if place.large else 3.25) * fraction
 
 
 def _points(place):
@@ -338,11 +346,12 @@ def _hovers(shown, place, points):
         ends = _ends(points, panel, query, key)  # [K, 2, 2]
         part = np.array([0.37, 0.5, 0.63])[(query + key) % 3][:, None]  # [K, 1] lines that cross in the middle answer apart
         x, y = ((1 - part) * ends[:, 0] + part * ends[:, 1]).astype(np.float32).T  # [K] each
+        thickness = _thickness((shown.step(weight) + 0.5) / STEPS, place)  # [K]
         exact = [side.exact for side in place.sides]
         found.append({
             "type": "scatter", "mode": "markers", "x": x, "y": y, "marker": {"size": 8, "opacity": 0}, "showlegend": False,
             "text": [f"query {exact[0][q]}<br>key {exact[1][k]}" for q, k in zip(query.tolist(), key.tolist(), strict=True)],
-            "customdata": np.stack([query, key, weight], axis=1).astype(np.float32), "name": shown.name(panel), "meta": "lines",
+            "customdata": np.stack([query, key, weight, thickness], axis=1).astype(np.float32), "name": shown.name(panel), "meta": "lines",
             "hovertemplate": "%{text}<br>weight %{customdata[2]:.6f}<extra>%{fullData.name}</extra>",
         })  # fmt: skip
     return found

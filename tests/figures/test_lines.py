@@ -24,7 +24,7 @@ WORDS = Settings(words="the cat sat on the mat because <b>it</b> $5 was\nthe dog
 def drawn(figure):
     """Per panel {(query, key): weight}, as the pointer hears it."""
     found = [trace["customdata"] for trace in figure["data"] if trace.get("meta") == "lines"]
-    return [{(int(query), int(key)): weight for query, key, weight in lines} for lines in found]
+    return [{(int(query), int(key)): weight for query, key, weight, _ in lines} for lines in found]
 
 
 def strokes(figure):

@@ -1,0 +1,31 @@
+"""A bare page with one live picture of lines; its query parameters are the case: heads, queries, arrangement, maps."""
+
+import numpy as np
+import streamlit as st
+
+from mha_viz import Batch, Layer, View, attend
+from mha_viz.components import live, measured_width
+from mha_viz.figures import heads, lines
+
+st.set_page_config(layout="wide")
+H, L = (int(st.query_params.get(name, default)) for name, default in (("heads", 4), ("queries", 6)))
+tokens = [[f"w<{i}>" for i in range(L)]]
+vectors = np.random.default_rng(0).normal(size=(1, L, 4 * H)).astype("float32")
+trace = attend(Layer.random(4 * H, H, seed=1), Batch(vectors, causal=True, query_tokens=tokens, key_tokens=tokens))
+maps = st.checkbox("maps")
+
+
+@st.fragment
+def picture():
+    def choose(head, query, key):
+        st.session_state["view"] = View(head=head, cell=(query, key), arrangement=st.query_params.get("arrangement", "pair"))
+        st.session_state["said"] = f"head {head} query {query} key {key}"
+
+    view = st.session_state.get("view", View(arrangement=st.query_params.get("arrangement", "pair")))
+    look = {"theme": st.query_params.get("theme", "light"), "width": measured_width("lines")}
+    figure = heads.spec(trace, view, **look) if maps else lines.spec(trace, view, **look)
+    live(figure, key="lines", alt=lines.describe_lines(trace, view), on_choose=choose)
+    st.write("chosen:", st.session_state.get("said", "nothing"))
+
+
+picture()
