@@ -10,7 +10,7 @@ UNNAMED = ("mask",)  # all that can be said of a mask whose rules its source doe
 
 
 def rules_of(trace):
-    """The names of the rules that this call has, of "causal", "window", "key padding" and "attn_mask"; ("mask",) where unknown."""
+    """The rules that this call has, of "causal", "window", "key padding" and "attn_mask"; ("mask",) where none is known."""
     batch = trace.batch
     if batch is None:
         return UNNAMED
@@ -20,7 +20,7 @@ def rules_of(trace):
         "key padding": batch.key_padding_mask is not None,
         "attn_mask": batch.attn_mask is not None,
     }
-    return tuple(name for name, there in has.items() if there)
+    return tuple(name for name, there in has.items() if there) or UNNAMED
 
 
 def hidden(trace, item, rules):

@@ -59,6 +59,7 @@ def test_the_case_by_hand():
     assert (number.bias, number.hidden_by, number.dropped, number.keep_scale) == (None, (), None, None)
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("case", CASES)
 def test_every_cell_agrees_with_the_trace(case, dtype):

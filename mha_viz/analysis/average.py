@@ -1,0 +1,50 @@
+"""What the average of the heads hides, said with a number."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mha_viz.analysis.difference import real_queries
+
+DIGITS = 6  # weights that agree to so many are the same to a reader
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """Where one head and the average differ most in one item: ``head``, ``query``, ``key``, the head's ``weight`` there and the
+    ``average``; and of its real ``queries`` (a count) in how many, ``overruled``, the average's largest weight falls on a key that is
+    the largest of no head. ``sentence`` says it."""
+
+    head: int
+    query: int
+    key: int
+    weight: float
+    average: float
+    overruled: int
+    queries: int
+    sentence: str
+
+
+def what_average_hides(trace, item):
+    """The Hidden of one batch item, in the weights that the maps show, over real queries.
+
+    None where the average hides nothing: a single head, no real query, or heads that agree to six digits.
+    """
+    queries = np.flatnonzero(real_queries(trace, item))  # [R]
+    weights, average = trace.weights[item][:, queries], trace.mean_weights[item][queries]  # [H, R, S], [R, S]
+    if weights.size == 0:
+        return None
+    gap = np.abs(weights - average)  # [H, R, S]
+    head, row, key = (int(i) for i in np.unravel_index(gap.argmax(), gap.shape))
+    weight, mean = float(weights[head, row, key]), float(average[row, key])
+    digits = next((n for n in range(2, DIGITS + 1) if f"{weight:.{n}f}" != f"{mean:.{n}f}"), None)
+    if digits is None:
+        return None
+    rows, favourite = np.arange(len(queries)), average.argmax(axis=-1)  # [R] each
+    overruled = int((weights[:, rows, favourite] < weights.max(axis=-1)).all(axis=0).sum())
+    query = int(queries[row])
+    sentence = f"In head {head} query {query} gives {weight:.{digits}f} to key {key}; the average says {mean:.{digits}f}."
+    if overruled:
+        of = f"{overruled} of {len(queries)} queries" if len(queries) > 1 else "the one query"
+        sentence += f" In {of} the average's largest weight is on a key that is the largest of no head."
+    return Hidden(head, query, key, weight, mean, overruled, len(queries), sentence)

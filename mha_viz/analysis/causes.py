@@ -1,0 +1,170 @@
+"""What is odd about a call, as sentences that name the cause and say what it does."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mha_viz.analysis.hiding import leaving_no_key
+from mha_viz.core.mask import Mask
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that a person should know, and where it happens: ``items``, ``heads`` and ``queries`` by index, () for all.
+
+    ``kind`` is one of "all_padded", "left_padding", "no_key", "inverted_mask", "float_mask", "dropout", "layout".
+    """
+
+    kind: str
+    sentence: str
+    items: tuple[int, ...] = ()
+    heads: tuple[int, ...] = ()
+    queries: tuple[int, ...] = ()
+
+
+def findings(trace, settings=None):
+    """All Findings about a Trace, those that leave no distribution first; [] where nothing is odd.
+
+    ``settings`` are those that the Trace was made from, where it was: then somebody chose batch size and length by name, and a
+    layout cannot be swapped by mistake.
+    """
+    found = [*_all_padded(trace), *_no_key(trace)]
+    if trace.batch is not None:
+        found += [*_inverted_mask(trace.batch), *_float_masks(trace.batch)]
+    found += _dropout(trace)
+    if trace.batch is not None and settings is None:
+        found += _layout(trace.batch)
+    return found
+
+
+def _fully_padded(trace):
+    """[N] bool: items whose every key is padding."""
+    padding = None if trace.batch is None else trace.batch.key_padding_mask
+    if padding is None:
+        return np.zeros(len(trace.undefined), bool)
+    return (padding if padding.dtype == bool else np.isneginf(padding)).all(axis=1)
+
+
+def _all_padded(trace):
+    items = np.flatnonzero(_fully_padded(trace))
+    if len(items) == 0:
+        return
+    extra = trace.key_tokens[0][trace.batch.S :]
+    left = f"only {_and(extra)} can be read, no token" if extra else "no query has a distribution: every row is undefined (NaN)"
+    sentence = f"{_named('item', items).capitalize()}: key padding hides all {_count(trace.batch.S, 'key')}, so that {left}."
+    yield Finding("all_padded", sentence, _whole(items))
+
+
+def _no_key(trace):
+    """One Finding for all items that lack keys in the same heads and rows for the same reason."""
+    H, L = trace.undefined.shape[1:]
+    places = {}  # (rules, heads, queries) → items
+    for item in np.flatnonzero(trace.undefined.any(axis=(1, 2)) & ~_fully_padded(trace)):
+        for rules, rows in leaving_no_key(trace, item).items():
+            for pattern in np.unique(rows[rows.any(axis=1)], axis=0):  # [L] each
+                heads = np.flatnonzero((rows == pattern).all(axis=1))
+                place = rules, _whole(heads, H), _whole(np.flatnonzero(pattern))
+                places.setdefault(place, []).append(int(item))
+    for (rules, heads, queries), items in places.items():
+        where = [_named("item", items), *([_named("head", heads)] if heads else []), _named("query", queries)]
+        together = f"{_and(rules)} together leave" if len(rules) > 1 else f"{rules[0]} leaves"
+        sentence = f"{', '.join(where).capitalize()}: {together} no key, so there is no distribution: undefined (NaN)."
+        kind = "no_key"
+        if trace.query_padding[np.ix_(items, queries)].all():
+            sentence += (
+                " They are padding themselves: no real row is harmed here, but a next layer would spread it (0 · NaN is NaN)."
+            )
+            if set(rules) == {"causal", "key padding"}:
+                kind = "left_padding"
+                sentence += " Padding on the right avoids it."
+        yield Finding(kind, sentence, tuple(items), heads, queries if len(queries) < L else ())
+
+
+def _inverted_mask(batch):
+    mask = batch.attn_mask
+    if mask is None or batch.L < 2:  # a single row that hides everything is inverted from nothing
+        return
+    hides = mask if mask.dtype == bool else np.isneginf(mask)  # [L, S] or [N·H, L, S]
+    bottom_right, top_left = ~Mask(batch.L, batch.S, causal=True).hidden()[0, 0], np.tri(batch.L, batch.S, dtype=bool)  # [L, S]
+    if (hides == bottom_right).all() or (hides == top_left).all():
+        meant = "~attn_mask" if mask.dtype == bool else "−∞ above the diagonal and 0 elsewhere"
+        yield Finding(
+            "inverted_mask",
+            "attn_mask hides exactly what a causal mask shows: each query sees later keys only. In nn.MultiheadAttention True means "
+            f"“may not attend”, in scaled_dot_product_attention “may attend”. Is {meant} meant?",
+        )
+
+
+def _float_masks(batch):
+    for name in ("attn_mask", "key_padding_mask"):
+        mask = getattr(batch, name)
+        if mask is not None and mask.dtype != bool and np.isin(mask, (0, 1)).all() and mask.any():
+            yield Finding(
+                "float_mask",
+                f"{name} holds the numbers 0 and 1 only, as a mask of yes and no would. Numbers are added to the scores: 1 hides "
+                "nothing and multiplies a weight by e = 2.718 before its row is made to sum to 1. To hide keys give bools: "
+                f"{name} == 1 where 1 was to hide, {name} == 0 where 1 was to keep.",
+            )
+
+
+def _dropout(trace):
+    if not trace.has("dropped") or trace.dropped is None:
+        return
+    sums = trace.weights.sum(axis=-1, dtype=np.float64)  # [N, H, L]
+    sums[trace.undefined | trace.query_padding[:, None]] = 1  # no row, or one that means nothing
+    off = np.abs(sums - 1)  # [N, H, L]
+    count, rows = int((off > 1e-5).sum()), int((~(trace.undefined | trace.query_padding[:, None])).sum())
+    if count == 0:
+        return
+    item, head, query = (int(i) for i in np.unravel_index(off.argmax(), off.shape))
+    p = "" if trace.layer is None else f", p = {trace.layer.dropout:g}"
+    yield Finding(
+        "dropout",
+        f"Dropout is on (train mode{p}): {count} of {_count(rows, 'row')} of weights {'does' if count == 1 else 'do'} not sum to 1. "
+        f"The furthest, item {item}, head {head}, query {query}, sums to {sums[item, head, query]:.2f}.",
+    )
+
+
+def _layout(batch):
+    """More items than tokens, and nothing that says so on purpose: no other sequence, no mask that fits, no names of tokens."""
+    N, L, E = batch.query.shape
+    unnamed = batch.query_tokens == (tuple(map(str, range(L))),) * N
+    if N > L > 1 and unnamed and batch.key is None and batch.key_padding_mask is None and batch.attn_mask is None:
+        yield Finding(
+            "layout",
+            f"The query is read as [N, L, E] = [{N}, {L}, {E}]: {N} items of {L} tokens. If it holds {L} items of {N} tokens, it is "
+            "sequence first: check batch_first, or swap the first two axes with transpose(0, 1).",
+        )
+
+
+MOST_SPANS = 6  # of numbers that a sentence names one by one
+
+
+def spans(numbers):
+    """Ascending whole numbers in words, runs made short: 0, 1, 2, 5 is "0–2 and 5"; after six runs "and 12 more"."""
+    numbers = np.asarray(numbers)
+    runs = np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1)
+    texts = [str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in runs]
+    if len(runs) > MOST_SPANS:
+        texts[MOST_SPANS - 1 :] = [f"{sum(map(len, runs[MOST_SPANS - 1 :]))} more"]
+    return _and(texts)
+
+
+def _named(what, numbers):
+    """ "query 5", "queries 0–2 and 5"."""
+    plural = {"query": "queries"}.get(what, f"{what}s")
+    return f"{what if len(numbers) == 1 else plural} {spans(numbers)}"
+
+
+def _and(texts):
+    *others, last = texts
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def _count(number, what):
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _whole(numbers, count=None):
+    """Indices as a tuple of ints, () where they are all ``count`` of them."""
+    return () if len(numbers) == count else tuple(map(int, numbers))
