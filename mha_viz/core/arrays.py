@@ -49,5 +49,5 @@ def read_only(array):
 
 
 def own(array):
-    """A copy of ``array`` that nobody else can change, seen through ``read_only``; its ``.base`` is the copy itself."""
+    """A read-only copy of ``array``: whoever goes on changing theirs does not change ours."""
     return read_only(array.copy())

@@ -8,8 +8,8 @@ from mha_viz.core.rules import Shape, Wrong, one_of
 from mha_viz.core.trace import Trace
 
 ENGINES = ("torch", "numpy")
-ALWAYS_FREE = 2**26  # bytes; asking the system what is free takes longer than a small Trace should
 DTYPES = ("float32", "float64", "float16", "bfloat16")
+ALWAYS_FREE = 2**26  # bytes; a Trace that takes less is not worth asking the system, which takes as long as a small one
 
 
 def attend(layer, batch, engine="torch", dtype="float32", training=False, generator=None):

@@ -52,7 +52,7 @@ class Batch:
             if padding is not None and padding.dtype == bool:
                 arrays["query_padding_mask"] = padding
         for name, array in arrays.items():
-            object.__setattr__(self, name, own(array))  # the caller may go on changing theirs
+            object.__setattr__(self, name, own(array))
         object.__setattr__(self, "query_tokens", self._tokens("query_tokens", self.L))
         if self.key is None and self.key_tokens is None:
             object.__setattr__(self, "key_tokens", self.query_tokens)

@@ -172,5 +172,4 @@ def parameters(layer, dtype):
 
 
 def _sequence_first(array, dtype):
-    """The numbers of a Batch as a tensor, not copied where the type is the same: PyTorch takes the array under the read-only view."""
-    return torch.from_numpy(array.base).to(dtype).transpose(1, 0)  # [N, L, E] → [L, N, E]
+    return torch.tensor(array).to(dtype).transpose(1, 0)  # [N, L, E] → [L, N, E]

@@ -1,7 +1,9 @@
 """The torch engine against ``nn.MultiheadAttention``, to the last bit where PyTorch's own operators make that possible."""
 
 import itertools
+import pickle
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -202,6 +204,17 @@ def test_pytorch_agrees(options, keys, kind):
             np.testing.assert_allclose(ours, right, rtol=0, atol=2e-6, err_msg=name)
 
 
+def test_large_maps_to_the_last_bit():
+    """Above ``LARGE`` weights the softmax works in place."""
+    layer, batch = Layer.random(24, 6), Batch(draw(2, 300, 24), key_padding_mask=np.arange(600).reshape(2, 300) % 7 == 0)
+    trace = attend(layer, batch)
+    output, weights = call(module(layer), batch)
+    assert weights.size > engine.LARGE
+    assert same_bits(trace.weights, weights) and same_bits(trace.output, output)
+    scores = trace.q @ trace.k.swapaxes(-1, -2) / np.sqrt(4)  # not what the softmax has left in their place
+    np.testing.assert_allclose(trace.scores, scores, atol=1e-6)
+
+
 @by_option
 def test_unbatched(options):
     """2-D input, 1-D padding and an [H, L, S] mask are PyTorch's unbatched call, held as N = 1."""
@@ -337,6 +350,11 @@ def test_what_the_caller_changes_later_does_not_matter():
     padding[:] = True
     assert all(same_bits(trace.output, right) for trace in traces)
     assert same_bits(attend(layer, traces[0].batch).output, right)
+
+
+def test_a_batch_survives_pickling():
+    batch = pickle.loads(pickle.dumps(Batch(draw(N, L, E), key_padding_mask=np.eye(N, L) > 0, causal=True)))
+    assert same_bits(attend(Layer.random(E, H), batch).output, attend(Layer.random(E, H), replace(batch)).output)
 
 
 def test_what_a_source_does_not_know_is_missing():
