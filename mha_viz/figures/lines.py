@@ -319,9 +319,10 @@ def _titles(shown, place, panel, choice, theme):
         yield box.right, top - 17, "key is read", "middle left", 13, theme.soft
     if shown.least:
         part = _part(shown.left_out(panel))
-        if place.large:
-            drawn = shown.drawn[panel].any()
-            part = f"{part} of its weight left out" if drawn else f"no weight reaches {shown.least:g}"
+        if place.large and not shown.drawn[panel].any():
+            part = f"no weight reaches {shown.least:g}"
+        elif place.labels[0]:
+            part += " of its weight left out" if place.large else " left out"
         yield (left + right) / 2, box.bottom - 9, part, "middle center", 13, theme.soft
 
 
