@@ -38,7 +38,15 @@ def arrive():
     for name, value in raw(settings).items():
         put(name, value)
     st.session_state.view = View(**view)
-    st.session_state.notes, st.session_state.address, st.session_state.written = notes, query, held()
+    st.session_state.notes, st.session_state.address = notes, query
+    st.session_state.written = st.session_state.arrived = held()
+
+
+def notes(trace):
+    """A Wrong for each value of the address that was left out, or points beyond the Trace, until something is changed."""
+    if held() != st.session_state.arrived:
+        return []
+    return st.session_state.notes + st.session_state.view.misfits(*trace.weights.shape)
 
 
 def held():

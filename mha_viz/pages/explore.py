@@ -26,7 +26,6 @@ def page():
     draft.arrive()
     controls()
     warm_up()
-    say_notes(st.session_state.notes)
     shown = st.session_state.setdefault("shown", Settings())
     try:
         settings = draft.settings()
@@ -36,6 +35,7 @@ def page():
         say_wrong(wrong)
         say_not_current(shown)
         settings, trace = shown, trace_of(shown)
+    say_notes(draft.notes(trace))
     with st.container(key="stage"):
         heads_and_average(trace, settings)
 
@@ -67,7 +67,7 @@ def heads_and_average(trace, settings):
     look = {"theme": st.context.theme.type or "light", "width": measured_width("picture")}
     pinned = pinned_trace(view)
     figure, alt = picture(trace, pinned, view, look)
-    live(figure, key="picture", alt=alt, on_choose=choose_cell)
+    live(figure, key="picture", alt=alt, on_choose=choose_cell, on_reset=let_go, save=st.session_state.get("saving"))
     st.html(chosen_number(trace, choice) + what_average_hides(trace, choice.item))
     if pinned is not None:
         changes(pinned, trace, settings, view, choice)

@@ -48,7 +48,9 @@ def chosen_number(trace, choice):
     item, head, query, key = choice.item, choice.head, choice.query, choice.key
     asks, is_read = token("query", query, trace.query_tokens[item]), token("key", key, trace.key_tokens[item])
     in_head, in_average = written(trace.weights[item, head, query, key]), written(trace.mean_weights[item, query, key])
-    return f"<p class='chosen' role='status'>head {head} · {asks} → {is_read} <b>{in_head}</b> · average <b>{in_average}</b></p>"
+    return (
+        f"<p class='chosen' role='status'>head {head} · {asks} → {is_read} <b>{in_head}</b> · average <b>{in_average}</b></p>"
+    )
 
 
 def written(weight):

@@ -68,3 +68,17 @@ class View:
 
     def __post_init__(self):
         check(self)
+
+    def misfits(self, N, H, L, S):
+        """A Wrong for each field that points beyond weights of [N, H, L, S]; ``choose`` takes the default in its place."""
+        query, key = self.cell or (None, None)
+        pointed = [("item", self.item, N), ("head", self.head, H)]
+        pointed += [("heads", head, H) for head in self.heads or ()]
+        pointed += [("cell", query, L), ("cell", key, S)]
+        return [
+            Wrong(
+                name, getattr(self, name), f"points to {index}, and there are {count}, from 0 to {count - 1}.", [{name: None}]
+            )
+            for name, index, count in pointed
+            if index is not None and index >= count
+        ]

@@ -143,3 +143,12 @@ def test_the_table_holds_every_cell_that_is_shown_exactly():
         assert line["weight"] == "" if np.isnan(maps[query, key]) else np.float32(line["weight"]) == maps[query, key]
         assert line["query_token"] == trace.query_tokens[0][query]
     assert {line["head"] for line in lines} == {"2", "5", "average"}
+
+
+def test_an_address_that_points_beyond_the_trace_says_so_until_something_changes():
+    at = opened(item="9", head="8", cell="3,25", seed="11")
+    said = page_text(at).replace("\\", "")
+    assert "item = 9: points to 9, and there are 3, from 0 to 2" in said
+    assert "head = 8: points to 8" in said and "points to 25, and there are 20" in said
+    assert held(at)["seed"] == 11
+    assert "points to" not in page_text(set_to(at, "seed", 12))
