@@ -78,6 +78,18 @@ class Picture {
       this.zoomed();
       this.point(this.over && this.at(this.over), this.over);
     }
+    this.save();
+  }
+
+  // Saves what is on screen, where the server asks for it with a serial that is new since the picture is here.
+  save() {
+    const before = this.serial, { format, name, serial = 0 } = this.saving ?? {};
+    this.serial = serial;
+    if (before === undefined || serial === 0 || serial === before) return;
+    const data = this.plot.data.map((trace) => (trace.meta === "mark" ? { ...trace, opacity: 1 } : trace));
+    const { width, height } = this.plot.layout;
+    const figure = { data, layout: { ...this.plot.layout, hovermode: false } };
+    window.Plotly.downloadImage(figure, { format, filename: name, width, height, scale: format === "png" ? 2 : 1 });
   }
 
   react() {
@@ -198,8 +210,9 @@ class Picture {
   pressed(event) {
     const spot = this.kind.reached(event.key, this.chosen);
     if (spot) this.choose(spot);
-    else if (event.key === "Escape") this.resetZoom();
-    else return;
+    else if (event.key !== "Escape") return;
+    else if (this.button.hidden) this.send.setTriggerValue("reset", true);
+    else this.resetZoom();
     event.preventDefault();
   }
 

@@ -21,10 +21,14 @@ def picture():
         st.session_state["view"] = View(head=head, cell=(query, key), arrangement=st.query_params.get("arrangement", "pair"))
         st.session_state["said"] = f"head {head} query {query} key {key}"
 
+    def let_go():
+        st.session_state["view"] = View(arrangement=st.query_params.get("arrangement", "pair"))
+        st.session_state["said"] = "let go"
+
     view = st.session_state.get("view", View(arrangement=st.query_params.get("arrangement", "pair")))
     look = {"theme": st.query_params.get("theme", "light"), "width": measured_width("lines")}
     figure = heads.spec(trace, view, **look) if maps else lines.spec(trace, view, **look)
-    live(figure, key="lines", alt=lines.describe_lines(trace, view), on_choose=choose)
+    live(figure, key="lines", alt=lines.describe_lines(trace, view), on_choose=choose, on_reset=let_go)
     st.write("chosen:", st.session_state.get("said", "nothing"))
 
 

@@ -68,6 +68,10 @@ def test_a_click_on_a_token_chooses_it_alone(live):
     page.mouse.click(*plot(page).evaluate(TOKEN, [0, "key", 2]))
     wait_until_chosen(page, "head None query None key 2")
     page.wait_for_function("document.querySelector('.mha-maps').layout.meta.chosen.key === 2")
+    plot(page).focus()
+    page.keyboard.press("Escape")
+    wait_until_chosen(page, "let go")
+    page.wait_for_function("document.querySelector('.mha-maps').layout.meta.chosen.key === null")
 
 
 def test_a_click_on_a_line_chooses_its_cell(live):
