@@ -1,48 +1,97 @@
-"""What stands around the maps: caption, titles, labels of the strip, colour bar, legend."""
+"""What stands around the maps: captions, titles, labels of the strip, colour bars, legend."""
 
 import numpy as np
 
-from mha_viz.figures.axes import AVERAGE, HEAD, STRIP
+from mha_viz.analysis import STATISTICS
 from mha_viz.figures.labels import width_of
 
 _MEASURE = "Jensen–Shannon divergence of its rows: 0 % equal, 100 % no key in common"
-CAPTIONS = {  # per order, the first that fits
-    "difference": (
-        f"Every head, the one that differs most from the average first ({_MEASURE})",
-        "Heads by how much they differ from the average (Jensen–Shannon)",
-        "Heads by difference from the average",
-    ),
-    "index": (
-        f"Every head by its number, and how much it differs from the average ({_MEASURE})",
-        "Heads, and how much they differ from the average (Jensen–Shannon)",
-        "Heads: difference from the average",
-    ),
+SAID = {  # of a head: in a label, and in the caption
+    "difference": ("differs", "difference from the average"),
+    "entropy": ("entropy", "entropy"),
+    "confidence": ("largest", "largest weight"),
+    "distance": ("distance", "distance"),
+    "previous": ("previous", "weight on the previous token"),
+    "self": ("own", "weight on the query's own token"),
+    "next": ("next", "weight on the next token"),
+    "first": ("first", "weight on the first token"),
 }
 
 
-def percent(difference):
-    """A difference from 0 to 1 as a person reads it: 37 %, 3.2 %, n/a."""
-    return "n/a" if np.isnan(difference) else f"{100 * difference:.{1 if difference < 0.0995 else 0}f} %"
-
-
-def texts(place, choice, H, order, theme):
-    """The caption of the strip, and the titles and axis names of the two large maps, as annotations."""
-    captions = CAPTIONS.get(order, CAPTIONS["index"])
-    caption = next((text for text in captions if width_of(text, 13) < place.width), captions[-1])
-    found = [_text(place, 0, 9, caption, 13, theme.soft)]
-    soft = f"<span style='color:{theme.soft};font-size:14px'>"
-    differs = f"differs {percent(choice.differences[choice.head])}"
-    further = f"{differs} from the average"
-    names = (
-        f"<b>head {choice.head}</b> {soft}{further if place.head.width >= 270 else differs}</span>",
-        f"<b>average of {H} head{'s' if H > 1 else ''}</b>",
+def captions(order):
+    """What the strip shows and in which order, the longest first."""
+    if order == "difference":
+        return (
+            f"Every head, the one that differs most from the average first ({_MEASURE})",
+            "Heads by how much they differ from the average (Jensen–Shannon)",
+            "Heads by difference from the average",
+        )
+    if order == "index":
+        return (
+            f"Every head by its number, and how much it differs from the average ({_MEASURE})",
+            "Heads, and how much they differ from the average (Jensen–Shannon)",
+            "Heads: difference from the average",
+        )
+    phrase = SAID[order][1]
+    return (
+        f"Every head by {phrase}, the largest first ({STATISTICS[order].meaning})",
+        f"Heads by {phrase}, the largest first",
+        f"Heads by {phrase}",
     )
-    for box, name in zip((place.head, place.average), names, strict=True):
-        title = place.title(box)
-        found.append(_text(place, title.x, title.y + title.height / 2, name, 17, theme.text))
-        axes = "key → is read<br>query ↓ asks"
-        found.append(_text(place, box.x - 8, box.y - 18, axes, 13, theme.soft, xanchor="right", align="right"))
-    return found
+
+
+def pooled(pool, what="weight"):
+    """What a caption adds where tiles are pooled, the longest first; ("",) where they are not."""
+    if pool.whole:
+        return ("",)
+    down, across = pool.size
+    up_to = "" if pool.L % pool.rows == 0 and pool.S % pool.columns == 0 else "up to "
+    block = f"{up_to}{down} × {across}"
+    return f" · pooled: each pixel is the largest {what} of {block} cells", f" · pooled, max of {block}"
+
+
+def percent(part):
+    """A part from 0 to 1 as a person reads it: 37 %, 3.2 %, n/a."""
+    return "n/a" if np.isnan(part) else f"{100 * part:.{1 if part < 0.0995 else 0}f} %"
+
+
+def value(choice, head):
+    """What the ordering statistic says of a head, with its unit: "93 %", "5.2 tokens" without the unit's name."""
+    found = choice.values[head]
+    if STATISTICS[choice.statistic].unit == "%":
+        return percent(found)
+    return "n/a" if np.isnan(found) else f"{found:.1f}"
+
+
+def said(choice, head):
+    """ "differs 4.5 %", "entropy 93 %", "distance 5.2"."""
+    return f"{SAID[choice.statistic][0]} {value(choice, head)}"
+
+
+def caption(place, line, texts, theme):
+    """The first of some texts that fits, as the picture's caption in this ``line``."""
+    text = next((text for text in texts if width_of(text, 13) < place.width), texts[-1])
+    return _text(place, 0, 9 + 22 * line, text, 13, theme.soft)
+
+
+def titles(place, names, theme):
+    """The titles of the large maps, (name, and what is said of it, the longest first), and the names of their axes."""
+    found = []
+    for map, (name, more) in zip(place.maps, names, strict=True):
+        title = map.title
+        room = title.width - width_of(name, 17) * 1.05
+        text = next((text for text in more if width_of(text, 14) < room), "")
+        text = f"<b>{name}</b> <span style='color:{theme.soft};font-size:14px'>{text}</span>"
+        found.append(_text(place, title.x, title.y + title.height / 2, text, 17, theme.text))
+        if map.row_labels:
+            found.append(_axis_names(place, map, theme))
+    return found + ([_axis_names(place, place.names, theme)] if place.names else [])
+
+
+def _axis_names(place, map, theme):
+    return _text(
+        place, map.box.x - 8, map.box.y - 18, "key → is read<br>query ↓ asks", 13, theme.soft, xanchor="right", align="right"
+    )
 
 
 def _text(place, x, y, text, size, color, **more):
@@ -52,44 +101,45 @@ def _text(place, x, y, text, size, color, **more):
     }  # fmt: skip
 
 
-def undefined_words(place, head_looks, average_looks, theme):
-    """The word "undefined" as an annotation on each block of undefined rows that has room for it, up to sixteen."""
+def undefined_words(looks, cell, axes, theme):
+    """The word "undefined" as an annotation on each block of undefined rows of a large map that has room for it, up to eight."""
     found = []
-    for looks, axes in ((head_looks, HEAD), (average_looks, AVERAGE)):
-        rows = looks["undefined"][0].any(axis=1)  # [L]
-        edges = np.flatnonzero(np.diff(np.concatenate([[False], rows, [False]])))
-        for top, bottom in edges.reshape(-1, 2).tolist():
-            if (bottom - top) * place.cell[1] >= 16 and len(found) < 16:
-                found.append({
-                    "text": "undefined", "x": 0.5, "xref": f"{axes[0]} domain", "y": (top + bottom - 1) / 2, "yref": axes[1],
-                    "showarrow": False, "bgcolor": theme.paper, "borderpad": 1, "font": {"size": 13, "color": theme.text},
-                })  # fmt: skip
+    rows = looks["undefined"][0].any(axis=1)  # [L]
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], rows, [False]])))
+    for top, bottom in edges.reshape(-1, 2).tolist():
+        if (bottom - top) * cell[1] >= 16 and len(found) < 8:
+            found.append({
+                "text": "undefined", "x": 0.5, "xref": f"{axes[0]} domain", "y": (top + bottom - 1) / 2, "yref": axes[1],
+                "showarrow": False, "bgcolor": theme.paper, "borderpad": 1, "font": {"size": 13, "color": theme.text},
+            })  # fmt: skip
     return found
 
 
-def strip_labels(strip, origins, choice, theme):
-    """The name above each tile, with its difference from the average, as one trace of texts."""
-    head, differs = {"line": ("head ", " differs "), "lines": ("head ", "<br>differs "), "percent": ("", " ")}[strip.words]
-    names = [
-        f"<b>{head}{h}</b><span style='color:{theme.soft}'>{differs}{percent(choice.differences[h])}</span>"
-        for h in choice.order
-    ]
-    x, y = (origins - [0.5, 0.5 + 3 / strip.cell[1]]).T  # 3 px above the tile's corner
+def strip_labels(strip, origins, labels, axes, theme):
+    """The labels above tiles, (name, what is said of it, its value alone), as one trace of texts."""
+    texts = []
+    for name, said, value in labels:
+        between, more = {"line": (" ", said), "lines": ("<br>", said), "percent": (" ", value)}[strip.words]
+        name = name.removeprefix("head ").replace("average", "avg") if strip.words == "percent" else name
+        texts.append(f"<b>{name}</b><span style='color:{theme.soft}'>{between}{more}</span>")
+    x, y = (origins - [0.5, 0.5 + (3 + strip.names) / strip.cell[1]]).T  # 3 px above the tile's corner, or its names
     return {
-        "type": "scatter", "mode": "text", "x": x, "y": y, "xaxis": STRIP[0], "yaxis": STRIP[1], "text": names,
+        "type": "scatter", "mode": "text", "x": x, "y": y, "xaxis": axes[0], "yaxis": axes[1], "text": texts,
         "textposition": "top right", "textfont": {"size": 13 if strip.words == "percent" else 14, "color": theme.text},
         "cliponaxis": False, "hoverinfo": "skip", "showlegend": False,
     }  # fmt: skip
 
 
-def bar(place, theme):
-    """The one colour bar: beside the average, or below it where the maps are stacked."""
-    box, title = place.bar, {"text": "weight", "font": {"size": 14}, "side": "top" if place.stacked else "right"}
+def bar(place, box, scale, theme):
+    """A colour bar: beside the maps, or below them where they are stacked."""
+    title = scale.title(box.width if place.stacked else box.height)
+    values, texts = scale.ticks()
     return {
         "x": box.x / place.width, "xanchor": "left", "xpad": 0, "y": 1 - box.y / place.height, "yanchor": "top", "ypad": 0,
         "orientation": "h" if place.stacked else "v", "len": box.width if place.stacked else box.height, "lenmode": "pixels",
-        "thickness": 14, "outlinewidth": 1, "outlinecolor": theme.line, "tickfont": {"size": 13}, "nticks": 6, "ticks": "outside",
-        "ticklen": 3, "tickcolor": theme.line, "title": title,
+        "thickness": 14, "outlinewidth": 1, "outlinecolor": theme.line, "tickfont": {"size": 13}, "ticks": "outside", "ticklen": 3,
+        "tickcolor": theme.line, "tickvals": values, "ticktext": texts, "tickmode": "array",
+        "title": {"text": title, "font": {"size": 14}, "side": "top" if place.stacked else "right"},
     }  # fmt: skip
 
 

@@ -1,58 +1,120 @@
 """The axes of a picture of heads: where cells stand, what they are called on hover, and which names are drawn."""
 
+from dataclasses import dataclass
+
 from mha_viz.figures.geometry import EDGE
+from mha_viz.figures.labels import Names
+from mha_viz.figures.pool import Pool
 
-STRIP, HEAD, AVERAGE = ("x", "y"), ("x2", "y2"), ("x3", "y3")  # axes that cells lie on; the pair's zoom together
-HEAD_NAMES, AVERAGE_NAMES = ("x4", "y4"), ("x5", "y5")  # axes over the pair's, which draw the few names for which there is room
+STRIP = ("x", "y")
 
 
-def axes(place, rows, columns, theme):
-    """The layout's axes for a Geometry and the Names of rows and columns.
+@dataclass(frozen=True)
+class Side:
+    """What the cells of a map are called: the Names of its ``rows`` and ``columns``, by blocks where ``pool`` makes them so."""
+
+    rows: Names
+    columns: Names
+    pool: Pool
+
+    def ticks(self, side):
+        """Places of cells or blocks along rows (0) or columns (1), in cells from the first one, and their exact names."""
+        step, blocks = self.pool.step[1 - side], (self.pool.rows, self.pool.columns)[side]
+        places = [round(i * step + (step - 1) / 2, 6) for i in range(blocks)]
+        return places, self.pool.ranges((self.rows, self.columns)[side].exact, side)
+
+
+def cell_axes(place, i):
+    """The names of the axes on which the cells of large map ``i`` lie: ("x2", "y2")."""
+    return f"x{i + 2}", f"y{i + 2}"
+
+
+def name_axes(place, i):
+    """The axes over those of large map ``i``, or of row ``i`` of a strip with names, which draw the few names that fit."""
+    return (f"x{i + 2}", "y2") if place.names else (f"x{i + 2 + len(place.maps)}", f"y{i + 2 + len(place.maps)}")
+
+
+def axes(place, tiles, strip, sides, theme, chosen, linked=True):
+    """The layout's axes for a Geometry, the Side of its so many ``tiles`` and those of its large maps, of which ``chosen`` have a
+    strong frame.
 
     Plotly takes a hovered cell's name from its axis' ticks, and draws every tick that an axis has. So the axes that cells lie on
-    know all names and draw none; a second pair over each large map draws as many as fit.
+    know all names and draw none; a second pair over each large map draws as many as fit. ``linked`` maps zoom together.
     """
-    found = _strip(place, rows, columns)
-    for box, cells, names, color, thick in (
-        (place.head, HEAD, HEAD_NAMES, theme.choice, 3),
-        (place.average, AVERAGE, AVERAGE_NAMES, theme.line, 1),
-    ):
-        for i, (side, ticks, step) in enumerate((("x", columns, place.column_step), ("y", rows, place.row_step))):
-            count, first = len(ticks.texts), HEAD[i]
-            extent = [-0.5, count - 0.5] if side == "x" else [count - 0.5, -0.5]
-            common = {**_axis(place, box, side, extent), "fixedrange": place.stacked}
-            found[_named(cells[i])] = {
-                **common, "anchor": cells[1 - i], "tickvals": list(range(count)), "ticktext": ticks.exact,
-                "showline": True, "mirror": True, "linecolor": color, "linewidth": thick,
-                **({} if cells[i] == first else {"matches": first}),
+    found = {}
+    if place.strip:
+        found |= _strip(place, strip)
+    if place.names:
+        found |= _names_of_strip(place, tiles, strip, theme)
+    for m, (map, side) in enumerate(zip(place.maps, sides, strict=True)):
+        cells, names = cell_axes(place, m), name_axes(place, m)
+        color, thick = (theme.choice, 3) if m in chosen else (theme.line, 1)
+        for i, (ticks, step) in enumerate(((side.columns, map.column_step), (side.rows, map.row_step))):
+            count, first = len(ticks.texts), cell_axes(place, 0)[i] if linked else cells[i]
+            extent = [-0.5, count - 0.5] if i == 0 else [count - 0.5, -0.5]
+            common = {**_axis(place, map.box, "xy"[i], extent), "fixedrange": place.stacked}
+            places, exact = side.ticks(1 - i)
+            found[named(cells[i])] = {
+                **common, "anchor": cells[1 - i], "tickvals": places, "ticktext": exact, "showline": True, "mirror": True,
+                "linecolor": color, "linewidth": thick, **({} if cells[i] == first else {"matches": first}),
             }  # fmt: skip
             places, texts = ticks.drawn(step, theme)
-            found[_named(names[i])] = {
+            found[named(names[i])] = {
                 **common, "anchor": names[1 - i], "overlaying": cells[i], "matches": first, "tickvals": places, "ticktext": texts,
-                "showticklabels": True, "tickfont": {"size": 13}, "side": "top" if side == "x" else "left",
-                "tickangle": place.column_labels.angle if side == "x" else 0, "ticklabelstandoff": 4,
+                "showticklabels": i == 0 or map.row_labels > 0, "tickfont": {"size": 13}, "side": "top" if i == 0 else "left",
+                "tickangle": map.column_labels.angle if i == 0 else 0, "ticklabelstandoff": 4,
             }  # fmt: skip
     return found
 
 
-def _strip(place, rows, columns):
+def _strip(place, side):
     """One pair of axes for all tiles of the strip, in cells from the first cell of the first tile."""
     strip = place.strip
     step_x, step_y = strip.step[0] / strip.cell[0], strip.step[1] / strip.cell[1]
-    above = strip.label_height / strip.cell[1]
-    beside = EDGE / strip.cell[0]
-    range_x = [-beside - 0.5, strip.area.width / strip.cell[0] - beside - 0.5]
-    range_y = [strip.area.height / strip.cell[1] - above - 0.5, -above - 0.5]
+    (down, rows), (along, columns) = side.ticks(0), side.ticks(1)
     return {
         "xaxis": {
-            **_axis(place, strip.area, "x", range_x), "anchor": "y", "fixedrange": True, "ticktext": columns.exact * strip.columns,
-            "tickvals": [column * step_x + i for column in range(strip.columns) for i in range(len(columns.exact))],
+            **_axis(place, strip.area, "x", _range_x(strip)), "anchor": "y", "fixedrange": True, "ticktext": columns * strip.columns,
+            "tickvals": [round(column * step_x + i, 6) for column in range(strip.columns) for i in along],
         },
         "yaxis": {
-            **_axis(place, strip.area, "y", range_y), "anchor": "x", "fixedrange": True, "ticktext": rows.exact * strip.rows,
-            "tickvals": [row * step_y + i for row in range(strip.rows) for i in range(len(rows.exact))],
+            **_axis(place, strip.area, "y", _range_y(strip)), "anchor": "x", "fixedrange": True, "ticktext": rows * strip.rows,
+            "tickvals": [round(row * step_y + i, 6) for row in range(strip.rows) for i in down],
         },
     }  # fmt: skip
+
+
+def _range_x(strip):
+    beside = EDGE / strip.cell[0]
+    return [-beside - 0.5, strip.area.width / strip.cell[0] - beside - 0.5]
+
+
+def _range_y(strip):
+    above = strip.label_height / strip.cell[1]
+    return [strip.area.height / strip.cell[1] - above - 0.5, -above - 0.5]
+
+
+def _names_of_strip(place, tiles, side, theme):
+    """Axes over a strip's that draw names: of keys above each row of tiles, of queries left of the first tile of each row."""
+    strip, names, found = place.strip, place.names, {}
+    step_x, step_y = strip.step[0] / strip.cell[0], strip.step[1] / strip.cell[1]
+    places, texts = side.columns.drawn(names.column_step, theme)
+    for row in range(strip.rows):
+        top, count = strip.place(row * strip.columns).y, min(strip.columns, tiles - row * strip.columns)
+        found[f"xaxis{row + 2}"] = {
+            **_axis(place, strip.area, "x", _range_x(strip)), "overlaying": "x", "anchor": "free", "position": 1 - top / place.height,
+            "side": "top", "fixedrange": True, "showticklabels": True, "tickfont": {"size": 13},
+            "tickangle": names.column_labels.angle, "ticklabelstandoff": 4, "ticktext": texts * count,
+            "tickvals": [round(column * step_x + i, 6) for column in range(count) for i in places],
+        }  # fmt: skip
+    places, texts = side.rows.drawn(names.row_step, theme)
+    found["yaxis2"] = {
+        **_axis(place, strip.area, "y", _range_y(strip)), "overlaying": "y", "anchor": "free",
+        "position": strip.place(0).x / place.width, "side": "left", "fixedrange": True, "showticklabels": True,
+        "tickfont": {"size": 13}, "ticklabelstandoff": 4, "ticktext": texts * strip.rows,
+        "tickvals": [round(row * step_y + i, 6) for row in range(strip.rows) for i in places],
+    }  # fmt: skip
+    return found
 
 
 def _axis(place, box, side, extent):
@@ -64,6 +126,6 @@ def _axis(place, box, side, extent):
     }  # fmt: skip
 
 
-def _named(axis):
+def named(axis):
     """ "x2" → "xaxis2": a trace's name for an axis, and the layout's."""
     return f"{axis[0]}axis{axis[1:]}"

@@ -7,13 +7,17 @@ the tokens' texts are. So nothing overlaps or is cut at any width, and tests can
 import math
 from dataclasses import dataclass
 
-NARROW = 640  # px: below, the pair of large maps stands one above the other
+NARROW, NARROW_FOR_THREE = 640, 860  # px: below, two large maps or more, or three, stand one above the other
+CAPTION = 22  # px: a line of words above everything
 GAP = 12  # px between tiles of the strip
 EDGE = 4  # px beside and below the strip's tiles for the frame around one
 LABELS = {"line": (144, 22), "lines": (78, 40), "percent": (52, 22)}  # of tiles: from how many px across, and how many above
-TITLE, MIN_TITLE = 28, 190  # px: height of a large map's title line, and its width above a narrow map
+TITLE, MIN_TITLE = (
+    28,
+    {1: 190, 2: 190, 3: 110},
+)  # px: height of a large map's title line; its width above one of so many narrow maps
 CORNER = 94  # px: "key → is read" and "query ↓ asks" in the corner above the row labels
-BAR = 78  # px: the colour bar beside the maps, its gap and its numbers included
+BAR, BAR_TICKS = 52, 26  # px: the colour bar beside the maps with its gap and title, and its numbers where nobody says how wide
 BAR_LYING = 62  # px: the same below the maps, with its title
 ROW_PITCH, SLANT = 14, 50  # px between lines of text; degrees
 NICE = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
@@ -42,7 +46,8 @@ class Strip:
     """Every head's tile: ``columns`` × ``rows`` of them in ``area``, each ``tile`` (width, height) under its label.
 
     ``cell`` is the size of one cell, ``step`` the way from tile to tile, ``label_height`` px above a tile are for its
-    label, and ``words`` tells what fits there: "line" (head 1 differs 37 %), the same on two "lines", "percent" (1 37 %).
+    label, and ``words`` tells what fits there: "line" (head 1 differs 37 %), the same on two "lines", "percent" (1 37 %). The
+    last ``names`` of these px are for the keys' names.
     """
 
     columns: int
@@ -53,6 +58,7 @@ class Strip:
     step: tuple[float, float]
     label_height: int
     words: str
+    names: int = 0
 
     def place(self, index):
         """The Box of tile ``index``."""
@@ -61,9 +67,9 @@ class Strip:
         return Box(self.area.x + EDGE + column * self.step[0], top + row * self.step[1], *self.tile)
 
     def label(self, index):
-        """The Box above tile ``index`` that its label has for itself."""
+        """The Box above tile ``index``, and above its keys' names, that its label has for itself."""
         tile = self.place(index)
-        return Box(tile.x, tile.y - self.label_height, self.step[0] - GAP, self.label_height)
+        return Box(tile.x, tile.y - self.label_height, self.step[0] - GAP, self.label_height - self.names)
 
 
 @dataclass(frozen=True)
@@ -78,78 +84,143 @@ class ColumnLabels:
 
 
 @dataclass(frozen=True)
-class Geometry:
-    """The whole picture: a caption, the strip, the two large maps with their titles and labels, the colour bar, the legend."""
+class Map:
+    """A large map: its cells in ``box``, ``cell`` the size of one, ``row_labels`` px to its left for the names of queries, 0 where
+    it has none, how keys are named above it, and the px that its title has for itself at least."""
 
-    width: int
-    height: int
-    strip: Strip
-    head: Box
-    average: Box
+    box: Box
     cell: tuple[float, float]
     row_labels: float
     column_labels: ColumnLabels
-    bar: Box
-    stacked: bool
-    legend: Box
+    title_width: float = 0
 
     @property
     def column_step(self):
         """Every how many columns one is named."""
-        return _nice_step(self.column_labels.pitch / self.cell[0])
+        return nice_step(self.column_labels.pitch / self.cell[0])
 
     @property
     def row_step(self):
         """Every how many rows one is named."""
-        return _nice_step(ROW_PITCH / self.cell[1])
+        return nice_step(ROW_PITCH / self.cell[1])
 
-    def title(self, map_box):
-        """The Box of a large map's title line."""
-        top = map_box.y - self.column_labels.height - TITLE
-        return Box(map_box.x, top, max(map_box.width, MIN_TITLE), TITLE)
+    @property
+    def title(self):
+        """The Box of its title line."""
+        top = self.box.y - self.column_labels.height - TITLE
+        return Box(self.box.x, top, max(self.box.width, self.title_width), TITLE)
 
 
-def arrange(width, heads, queries, keys, row_texts, column_texts, numbered=False):
-    """The Geometry of ``heads`` tiles of ``queries`` × ``keys`` cells and the pair, ``width`` px wide.
+@dataclass(frozen=True)
+class Geometry:
+    """The whole picture: captions, the strip, the large maps with their titles and names, the colour bars, the legend. ``names``,
+    where the tiles of the strip have names beside them, is how."""
+
+    width: int
+    height: int
+    strip: Strip | None
+    maps: tuple[Map, ...]
+    bars: tuple[Box, ...]
+    stacked: bool
+    legend: Box
+    names: Map | None = None
+
+
+def arrange(
+    width, heads, queries, keys, row_texts, column_texts, numbered=False, *, maps=2, own_names=True, bars=None, captions=1
+):
+    """The Geometry of a strip of ``heads`` tiles of ``queries`` × ``keys`` cells, and large ``maps`` of as many, ``width`` px wide.
 
     ``row_texts`` and ``column_texts`` are the widths in px of the widest names of rows and columns; columns that are just
-    ``numbered`` need not all be named.
+    ``numbered`` need not all be named. Each map has its ``own_names`` of rows, or only the first one has. ``bars`` tells after which
+    maps a colour bar stands, and how wide its numbers are: {1: 26} where nobody says. So many lines of ``captions`` come first.
     """
-    stacked = width < NARROW
+    bars = {maps - 1: BAR_TICKS} if bars is None else bars
+    stacked, title_width = width < (NARROW_FOR_THREE if maps > 2 else NARROW), MIN_TITLE[maps]
     # A 16:10 window whose page leaves `width` for the picture leaves about this height under its controls.
     budget = 640 if stacked else min(max(0.58 * width, 540), 820)
-    caption = 22
-    strip = _strip(width, heads, queries, keys, caption, budget)
-    top = strip.area.bottom + 18 + TITLE
+    top = CAPTION * captions
+    strip = _strip(width, heads, queries, keys, top, budget) if heads else None
+    top = (strip.area.bottom + 18 if strip else top) + TITLE
     row_labels = max(math.ceil(row_texts) + 8, CORNER)
-    across = 1 if stacked else 2
-    beside = 12 if stacked else BAR
-    legend = 56 if stacked else 32
+    across, legend = (1, 56) if stacked else (maps, 32)
+    named = across if own_names else 1
+    between = 0 if stacked else sum(BAR + ticks for i, ticks in bars.items() if i < maps - 1)
+    beside = 12 if stacked else BAR + bars[maps - 1] if maps - 1 in bars else 12
+
+    def gap_for(labels):
+        if stacked:
+            return 0
+        return max(24, labels.overhang + 8 + (CORNER - row_labels if own_names else 0))
 
     def cell_for(labels):
-        gap = 0 if stacked else max(24, labels.overhang + CORNER + 8 - row_labels)
-        room = (width - across * row_labels - gap - max(beside, labels.overhang + 4)) / across
-        if not stacked:  # a head's map narrower than its title
-            room = min(room, width - 2 * row_labels - MIN_TITLE - beside)
+        gap = gap_for(labels)
+        room = width - named * row_labels - (across - 1) * gap - between - max(beside, labels.overhang + 4)
+        thin = room - (across - 1) * (title_width - gap)  # where the others are narrower than their titles
         tall = 1.2 * room if stacked else max(budget - top - labels.height - legend - 6, 224)
-        return _cell(queries, keys, room, tall, largest=96, smallest_side=96), gap
+        return _cell(queries, keys, min(room / across, thin), tall, largest=96, smallest_side=96)
 
-    column_labels, cell, gap = _label_columns(cell_for, column_texts, numbered)
-    map_width, map_height = keys * cell[0], queries * cell[1]
-    y = top + column_labels.height
-    head = Box(row_labels, y, map_width, map_height)
-    if stacked:
-        average = Box(head.x, head.bottom + 22 + TITLE + column_labels.height, map_width, map_height)
-        bar = Box(row_labels, average.bottom + 10, max(map_width, 160), BAR_LYING)
-        legend_box = Box(0, bar.bottom + 4, width, legend)
-    else:
-        step = row_labels + max(map_width, MIN_TITLE - gap) + gap
-        average = Box(head.x + step, y, map_width, map_height)
-        bar = Box(average.right + 18, y, BAR - 18, max(map_height, 140))
-        legend_box = Box(0, max(head.bottom, bar.bottom) + 4, width, legend)
-    return Geometry(
-        width, math.ceil(legend_box.bottom), strip, head, average, cell, row_labels, column_labels, bar, stacked, legend_box,
-    )  # fmt: skip
+    labels, cell = _label_columns(cell_for, column_texts, numbered)
+    size, gap = (keys * cell[0], queries * cell[1]), gap_for(labels)
+    placed, bar_boxes, x, y = [], [], row_labels, top + labels.height
+    for i in range(maps):
+        first = own_names or i == 0 or stacked
+        box = Box(x, y, *size)
+        placed.append(Map(box, cell, row_labels if first else 0, labels, title_width))
+        bottom = box.bottom
+        if i in bars and stacked:
+            bar_boxes.append(Box(row_labels, bottom + 10, max(size[0], 160), BAR_LYING))
+            bottom += 10 + BAR_LYING
+        elif i in bars:
+            bar_boxes.append(Box(box.right + 18, y, BAR + bars[i] - 18, max(size[1], 140)))
+        if stacked:
+            y = bottom + (22 if bottom == box.bottom else 0) + TITLE + labels.height
+        else:
+            x += max(size[0], title_width - gap) + gap + (BAR + bars[i] if i in bars else 0) + (row_labels if own_names else 0)
+    bottom = max(box.bottom for box in [*(map.box for map in placed), *bar_boxes])
+    legend_box = Box(0, bottom + 4, width, legend)
+    return Geometry(width, math.ceil(legend_box.bottom), strip, tuple(placed), tuple(bar_boxes), stacked, legend_box)
+
+
+def arrange_all(width, tiles, queries, keys, row_texts, column_texts, numbered=False, bar_ticks=BAR_TICKS):
+    """The Geometry of so many tiles alone, as large as the width allows and two screens hold: see ``arrange``."""
+    stacked = width < NARROW
+    budget = 2 * (640 if stacked else min(max(0.58 * width, 540), 820))
+    legend = 56 if stacked else 32
+    row_labels = max(math.ceil(row_texts) + 8, CORNER)
+    beside = 12 if stacked else BAR + bar_ticks
+
+    def grid(columns):
+        rows = -(-tiles // columns)
+
+        def cell_for(labels):
+            room = (width - row_labels - (columns - 1) * GAP - max(beside, labels.overhang + 4)) / columns
+            return _cell(queries, keys, room, 640, largest=96, smallest_side=32)
+
+        labels, cell = _label_columns(cell_for, column_texts, numbered)
+        tile = keys * cell[0], queries * cell[1]
+        room = (width - row_labels - (columns - 1) * GAP - max(beside, labels.overhang + 4)) / columns
+        across = min(max(math.ceil(tile[0]), 160), math.floor(room))  # a label may need more room than a narrow tile
+        words, label = _words(across)
+        label += labels.height
+        step = across + GAP, math.ceil(tile[1]) + label + GAP
+        area = Box(
+            row_labels - EDGE, CAPTION, (columns - 1) * step[0] + math.ceil(tile[0]) + 2 * EDGE, rows * step[1] - GAP + EDGE
+        )
+        strip = Strip(columns, rows, area, cell, tile, step, label, words, labels.height)
+        first = strip.place(0)
+        if stacked:
+            bar = Box(row_labels, area.bottom + 8, max(tile[0], 160), BAR_LYING)
+        else:
+            bar = Box(area.right + 14, first.y, BAR + bar_ticks - 18, min(max(area.bottom - first.y, 140), 320))
+        legend_box = Box(0, max(area.bottom, bar.bottom) + 8, width, legend)
+        names = Map(first, cell, row_labels, labels)
+        return Geometry(width, math.ceil(legend_box.bottom), strip, (), (bar,), stacked, legend_box, names)
+
+    most = max(min(tiles, int((width - row_labels - beside + GAP) // (LABELS["percent"][0] + 24 + GAP))), 1)
+    grids = [grid(columns) for columns in range(1, most + 1)]
+    fitting = [place for place in grids if place.height <= budget] or [min(grids, key=lambda place: place.height)]
+    return max(fitting, key=lambda place: (place.strip.tile[0] * place.strip.tile[1], -place.height))
 
 
 def _strip(width, heads, queries, keys, top, budget):
@@ -173,11 +244,16 @@ def _rows_of(columns, rows, room, queries, keys, top, tallest):
     cell = _cell(queries, keys, room, tallest, largest=28, smallest_side=32)
     tile = keys * cell[0], queries * cell[1]
     across = min(max(math.ceil(tile[0]), 128), room)  # a label may need more room than a narrow tile
-    words = next(words for words, (least, _) in LABELS.items() if across >= least or words == "percent")
-    label = LABELS[words][1]
+    words, label = _words(across)
     step = across + GAP, math.ceil(tile[1]) + label + GAP
     area = Box(0, top, (columns - 1) * step[0] + math.ceil(tile[0]) + 2 * EDGE, rows * step[1] - GAP + EDGE)
     return Strip(columns, rows, area, cell, tile, step, label, words)
+
+
+def _words(across):
+    """What a label says above a tile that many px across, and how high it is."""
+    words = next(words for words, (least, _) in LABELS.items() if across >= least or words == "percent")
+    return words, LABELS[words][1]
 
 
 def _cell(queries, keys, width, height, largest, smallest_side):
@@ -196,12 +272,13 @@ def _label_columns(cell_for, text, numbered):
     slanted = ColumnLabels(-SLANT, 18.5, math.ceil(text * math.sin(angle)) + 16, math.ceil(text * math.cos(angle)) + 6)
     standing = ColumnLabels(-90, ROW_PITCH, text + 8, 0)
     for labels in (lying, slanted, standing):
-        cell, gap = cell_for(labels)
+        cell = cell_for(labels)
         if numbered or cell[0] >= labels.pitch:
-            return labels, cell, gap
+            return labels, cell
     labels = lying if text <= 32 else standing  # not every column can be named
-    return labels, *cell_for(labels)
+    return labels, cell_for(labels)
 
 
-def _nice_step(least):
+def nice_step(least):
+    """The first of 1, 2, 5, 10 … that is not below ``least``."""
     return next(step for step in NICE if step >= least - 1e-9)

@@ -1,10 +1,13 @@
 """The colours of figures, light and dark.
 
 ``ink`` runs from paper to full weight in nine steps that are equally far apart to the eye (in OKLab, B. Ottosson 2020): one hue
-and an even fall (rise) of lightness, so it reads the same to the colour-blind, on a projector and in grey.
+and an even fall (rise) of lightness, so it reads the same to the colour-blind, on a projector and in grey. ``less`` is the same
+in orange: with ``ink`` it makes a diverging scale whose sides the colour-blind tell apart.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from plotly.colors import sequential
 
 FONT = '"Source Sans", "Source Sans 3", "Source Sans Pro", Arial, sans-serif'
 
@@ -12,7 +15,8 @@ FONT = '"Source Sans", "Source Sans 3", "Source Sans Pro", Arial, sans-serif'
 @dataclass(frozen=True)
 class Theme:
     """Colours as #rrggbb: ``paper`` behind everything, ``text`` and quieter ``soft`` text, ``line`` around a tile, ``hatch`` for
-    cells that hold no weight, ``choice`` for what is chosen, ``ink`` for weights from zero to the largest."""
+    cells that hold no weight, ``choice`` for what is chosen, ``ink`` for weights from zero to the largest, ``less`` for what was lost
+    from nothing to the most."""
 
     paper: str
     text: str
@@ -21,6 +25,16 @@ class Theme:
     hatch: str
     choice: str
     ink: tuple[str, ...]
+    less: tuple[str, ...]
+
+    def dressed(self, colors):
+        """This theme with the colours that View calls "ink", "viridis", "cividis" or "grey": from zero, nearest to the paper, to
+        the largest weight. Viridis and Cividis run backwards on light paper, so that weight is dark there as ink is."""
+        light = luminance(rgb(self.paper)) > 0.5
+        if colors == "grey":
+            return replace(self, ink=GREYS["light" if light else "dark"])
+        named = {"viridis": sequential.Viridis, "cividis": sequential.Cividis}.get(colors)
+        return replace(self, ink=tuple(named[::-1] if light else named)) if named else self
 
     def colorscale(self):
         """``ink`` as Plotly wants it."""
@@ -28,26 +42,42 @@ class Theme:
 
     def ink_at(self, fraction):
         """(r, g, b) of the colour at ``fraction`` of the scale, 0 to 255, mixed as Plotly mixes it."""
-        place = min(max(fraction, 0), 1) * (len(self.ink) - 1)
-        low = min(int(place), len(self.ink) - 2)
-        return tuple(a + (b - a) * (place - low) for a, b in zip(rgb(self.ink[low]), rgb(self.ink[low + 1]), strict=True))
+        return mixed(self.ink, fraction)
 
     def readable_at(self, fraction):
         """Black or white, whichever stands out more at ``fraction`` of the scale: always at least 4.5:1."""
-        color = self.ink_at(fraction)
-        return "#000000" if contrast((0, 0, 0), color) >= contrast((255, 255, 255), color) else "#ffffff"
+        return readable_on(self.ink_at(fraction))
 
 
 THEMES = {
     "light": Theme(
         paper="#ffffff", text="#1d2127", soft="#5b626d", line="#c9cdd4", hatch="#6f7682", choice="#1c6fd1",
         ink=("#ffffff", "#c9e4ff", "#91c9fe", "#5eacf4", "#308fde", "#0873bd", "#015894", "#023f6b", "#0a2549"),
+        less=("#ffffff", "#fed8bf", "#fab07d", "#ed893c", "#cf6b02", "#a85600", "#824101", "#5f2d00", "#3d1b00"),
     ),
     "dark": Theme(
         paper="#0e1117", text="#f0f2f6", soft="#a9b0bb", line="#3b414b", hatch="#9aa3b0", choice="#5aa9ff",
         ink=("#0e1117", "#042c41", "#024768", "#006491", "#2082b6", "#4ea1d3", "#80bfe9", "#b6ddf8", "#f2f9ff"),
+        less=("#0e1117", "#401e02", "#663201", "#8e4701", "#b46016", "#d28145", "#e9a577", "#f9cdaf", "#fff6f1"),
     ),
 }  # fmt: skip
+
+GREYS = {
+    "light": ("#ffffff", "#e1e1e1", "#c3c3c3", "#a6a6a6", "#8a8a8a", "#6f6f6f", "#555555", "#3d3d3d", "#262626"),
+    "dark": ("#0e1117", "#25282e", "#3f4247", "#5b5d62", "#787a7e", "#96989b", "#b6b7b9", "#d6d7d8", "#f8f8f8"),
+}
+
+
+def mixed(colors, fraction):
+    """(r, g, b), 0 to 255, at ``fraction`` of the way through evenly spaced colours."""
+    place = min(max(fraction, 0), 1) * (len(colors) - 1)
+    low = min(int(place), len(colors) - 2)
+    return tuple(a + (b - a) * (place - low) for a, b in zip(rgb(colors[low]), rgb(colors[low + 1]), strict=True))
+
+
+def readable_on(color):
+    """Black or white, whichever stands out more on (r, g, b): always at least 4.5:1."""
+    return "#000000" if contrast((0, 0, 0), color) >= contrast((255, 255, 255), color) else "#ffffff"
 
 
 def rgb(color):

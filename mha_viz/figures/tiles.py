@@ -79,19 +79,41 @@ def outlines(top, bottom, left, right):
     return x.astype(np.float32), y.astype(np.float32)
 
 
-def heatmap(z, name, axes, x0=0.0, y0=0.0, gap=0):
-    """One map [L, S] on the shared colour scale, its first cell's centre at x0, y0 of ``axes`` ("x2", "y2")."""
+def heatmap(drawn, name, axes, first=(0.0, 0.0), pool=None, exact=None, coloraxis="coloraxis", gap=0, number="weight %{z:.6f}"):
+    """One map of what is ``drawn``, on a shared colour scale, the centre of its first cell at ``first`` (x, y) of ``axes``.
+
+    drawn [L, S], or the blocks [rows, columns] of ``pool``; ``exact``, of the same shape, is the weight where the two differ.
+    ``number`` is what hovering says of it.
+    """
+    step = (1, 1) if pool is None else pool.step
+    x0, y0 = (start + (width - 1) / 2 for start, width in zip(first, step, strict=True))
+    down, across = (1, 1) if pool is None else pool.size
+    where = f"{'query' if down == 1 else 'queries'} %{{y}}<br>{'key' if across == 1 else 'keys'} %{{x}}"
+    if down * across > 1:
+        number = f"largest {number}"
+    if exact is not None:
+        number = number.replace("%{z:", "%{customdata:")
+    trace = {
+        "type": "heatmap", "z": np.ascontiguousarray(drawn, np.float32), "x0": x0, "dx": step[0], "y0": y0, "dy": step[1],
+        "name": name, "xaxis": axes[0], "yaxis": axes[1], "xgap": gap, "ygap": gap, "coloraxis": coloraxis,
+        "hovertemplate": f"{where}<br>{number}<extra>%{{fullData.name}}</extra>",
+    }  # fmt: skip
+    return trace if exact is None else trace | {"customdata": np.ascontiguousarray(exact, np.float32)}
+
+
+def bar_only(coloraxis, axes):
+    """A trace without points, whose colour axis has the bar that those of the maps cannot have."""
     return {
-        "type": "heatmap", "z": np.ascontiguousarray(z, np.float32), "x0": x0, "dx": 1, "y0": y0, "dy": 1, "name": name,
-        "xaxis": axes[0], "yaxis": axes[1], "xgap": gap, "ygap": gap, "coloraxis": "coloraxis",
-        "hovertemplate": "query %{y}<br>key %{x}<br>weight %{z:.6f}<extra>%{fullData.name}</extra>",
+        "type": "scatter", "mode": "markers", "x": [None], "y": [None], "xaxis": axes[0], "yaxis": axes[1],
+        "marker": {"color": [0], "coloraxis": coloraxis}, "hoverinfo": "skip", "showlegend": False,
     }  # fmt: skip
 
 
-def hatches(cells, origins, axes, theme, size):
+def hatches(cells, origins, axes, theme, size, step=(1, 1)):
     """One trace per look that occurs in several tiles, whose first cells' centres are ``origins`` [T, 2].
 
-    ``cells`` maps a look to [T, L, S], or to [1, L, S] where all tiles are alike; ``size`` is the pattern's, in px.
+    ``cells`` maps a look to [T, L, S], or to [1, L, S] where all tiles are alike, each cell ``step`` (x, y) wide and high; ``size`` is
+    the pattern's, in px.
     """
     traces = []
     for name, where in cells.items():
@@ -106,9 +128,9 @@ def hatches(cells, origins, axes, theme, size):
             "fgcolor": theme.hatch, "bgcolor": theme.paper,
         }  # fmt: skip
         traces.append({
-            "type": "scatter", "mode": "lines", "x": (x0 + x).astype(np.float32), "y": (y0 + y).astype(np.float32),
-            "xaxis": axes[0], "yaxis": axes[1], "line": {"width": 0}, "fill": "toself", "fillpattern": pattern,
-            "hoverinfo": "skip", "name": LOOKS[name][0], "legendgroup": name, "showlegend": False,
+            "type": "scatter", "mode": "lines", "x": (x0 + x * step[0]).astype(np.float32),
+            "y": (y0 + y * step[1]).astype(np.float32), "xaxis": axes[0], "yaxis": axes[1], "line": {"width": 0}, "fill": "toself",
+            "fillpattern": pattern, "hoverinfo": "skip", "name": LOOKS[name][0], "legendgroup": name, "showlegend": False,
         })  # fmt: skip
     return traces
 
@@ -144,13 +166,11 @@ def marks(cell, origins, shape, size, axes, theme):
     return [{**line(*edges, axes, color, width), "meta": "mark"} for color, width in ((theme.paper, 5), (theme.text, 2))]
 
 
-def numbers(z, hidden, largest, axes, theme, digits):
-    """The weights of [L, S] printed in their cells, except ``hidden`` ones, each in black or white."""
+def numbers(values, hidden, colors, axes, first=(0.0, 0.0), digits=3, sign=""):
+    """The ``values`` [L, S] printed in their cells, except ``hidden`` ones, in ``colors``: one per printed value, row by row."""
     rows, columns = np.nonzero(~hidden)
-    values = z[rows, columns]
     return {
-        "type": "scatter", "mode": "text", "x": columns.astype(np.float32), "y": rows.astype(np.float32),
-        "xaxis": axes[0], "yaxis": axes[1], "text": [f"{value:.{digits}f}" for value in values],
-        "textfont": {"size": 13, "color": [theme.readable_at(value / largest) for value in values]},
-        "hoverinfo": "skip", "showlegend": False,
+        "type": "scatter", "mode": "text", "x": (first[0] + columns).astype(np.float32), "y": (first[1] + rows).astype(np.float32),
+        "xaxis": axes[0], "yaxis": axes[1], "text": [f"{value:{sign}.{digits}f}" for value in values[rows, columns].tolist()],
+        "textfont": {"size": 13, "color": colors}, "hoverinfo": "skip", "showlegend": False,
     }  # fmt: skip

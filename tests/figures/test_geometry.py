@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mha_viz.figures.geometry import CORNER, NARROW, ROW_PITCH, Box, arrange
+from mha_viz.figures.geometry import CORNER, NARROW, ROW_PITCH, Box, arrange, arrange_all
 
 WIDTHS, LENGTHS = st.integers(360, 1600), st.integers(1, 128)
 PLACES = st.builds(
@@ -18,19 +18,21 @@ PLACES = st.builds(
 def boxes(place, case):
     """Everything that is drawn, by name."""
     heads, rows = case[1], case[4]
-    found = {"legend": place.legend, "bar": place.bar}
-    for i in range(heads):
+    found = {"legend": place.legend} | {f"bar {i}": bar for i, bar in enumerate(place.bars)}
+    for i in range(heads if place.strip else 0):
         found |= {f"tile {i}": place.strip.place(i), f"label {i}": place.strip.label(i)}
-    for name, box in (("head", place.head), ("average", place.average)):
-        band, title = place.column_labels, place.title(box)
-        left = max(rows + 8, CORNER)
+    for i, map in enumerate(place.maps):
+        name, box, band, title = f"map {i}", map.box, map.column_labels, map.title
         found |= {
             name: box,
             f"{name} title": title,
             f"{name} columns": Box(box.x, box.y - band.height, box.width + band.overhang, band.height),
-            f"{name} rows": Box(box.x - left, box.y, left, box.height),
-            f"{name} corner": Box(box.x - CORNER, box.y - 36, CORNER, 36),
         }
+        if map.row_labels:
+            found |= {
+                f"{name} rows": Box(box.x - max(rows + 8, CORNER), box.y, max(rows + 8, CORNER), box.height),
+                f"{name} corner": Box(box.x - CORNER, box.y - 36, CORNER, 36),
+            }
     return found
 
 
@@ -38,10 +40,20 @@ def overlap(a, b):
     return min(a.right, b.right) - max(a.x, b.x) > 0.01 and min(a.bottom, b.bottom) - max(a.y, b.y) > 0.01
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
-@given(PLACES)
-def test_nothing_overlaps_and_nothing_is_cut(case):
-    place = arrange(*case)
+ARRANGEMENTS = {
+    "a pair": lambda *case: arrange(*case),
+    "one": lambda width, heads, *case: arrange(width, 0, *case, maps=1),
+    "three, names once": lambda *case: arrange(*case, maps=3, own_names=False, bars={1: 40, 2: 46}, captions=2),
+    "three, own names": lambda *case: arrange(*case, maps=3, bars={1: 26, 2: 26}),
+    "all": arrange_all,
+}
+
+
+@pytest.mark.parametrize("arranged", ARRANGEMENTS.values(), ids=ARRANGEMENTS)
+@settings(derandomize=True, deadline=None, max_examples=80)
+@given(case=PLACES)
+def test_nothing_overlaps_and_nothing_is_cut(arranged, case):
+    place = arranged(*case)
     found = boxes(place, case)
     for name, box in found.items():
         assert box.x >= -0.01 and box.right <= place.width + 0.01, f"{name} is cut: {box} of {place.width}"
@@ -53,11 +65,11 @@ def test_nothing_overlaps_and_nothing_is_cut(case):
 @settings(derandomize=True, deadline=None, max_examples=150)
 @given(PLACES)
 def test_names_that_are_drawn_keep_apart(case):
-    place = arrange(*case)
-    assert place.row_step * place.cell[1] >= ROW_PITCH - 1e-6
-    assert place.column_step * place.cell[0] >= place.column_labels.pitch - 1e-6
-    lying = place.column_labels.angle == 0
-    assert place.column_labels.pitch >= (case[5] + 3 if lying else ROW_PITCH)
+    for map in (*arrange(*case).maps, arrange_all(*case).names):
+        assert map.row_step * map.cell[1] >= ROW_PITCH - 1e-6
+        assert map.column_step * map.cell[0] >= map.column_labels.pitch - 1e-6
+        lying = map.column_labels.angle == 0
+        assert map.column_labels.pitch >= (case[5] + 3 if lying else ROW_PITCH)
 
 
 @settings(derandomize=True, deadline=None, max_examples=100)
@@ -65,11 +77,11 @@ def test_names_that_are_drawn_keep_apart(case):
 def test_cells_are_square_unless_a_map_would_be_too_thin(case):
     place = arrange(*case)
     for cell, (width, height), least in (
-        (place.cell, (place.head.width, place.head.height), 96),
+        (place.maps[0].cell, (place.maps[0].box.width, place.maps[0].box.height), 96),
         (place.strip.cell, place.strip.tile, 32),
     ):
         assert cell[0] == pytest.approx(cell[1]) or min(width, height) <= least + 1e-6
-    assert (place.head.width, place.head.height) == (place.average.width, place.average.height)
+    assert len({(map.box.width, map.box.height) for map in place.maps}) == 1
 
 
 @pytest.mark.parametrize(("width", "height"), [(1104, 640), (944, 560)])  # windows of 1440 × 900 and 1280 × 720
@@ -78,13 +90,14 @@ def test_cells_are_square_unless_a_map_would_be_too_thin(case):
 def test_the_first_screen_holds_the_whole_picture(width, height, heads, length):
     place = arrange(width, heads, length, length, 60, 30)
     assert place.height <= height
-    assert place.head.width >= 220  # and the pair stays large
+    assert place.maps[0].box.width >= 220  # and the pair stays large
 
 
 def test_a_phone_gets_rows_of_tiles_and_one_map_above_the_other():
     place = arrange(360, 8, 14, 14, 60, 50)
     assert place.stacked and place.strip.rows > 1
-    assert place.average.y > place.head.bottom and place.average.x == place.head.x
+    above, below = (map.box for map in place.maps)
+    assert below.y > above.bottom and below.x == above.x
     assert not arrange(NARROW, 8, 14, 14, 60, 50).stacked
 
 
@@ -95,22 +108,22 @@ def test_more_heads_than_a_row_holds_are_spread_over_rows_evenly_filled():
 
 
 def test_short_names_lie_long_ones_are_turned():
-    angles = [arrange(1104, 8, 14, 14, 60, text).column_labels.angle for text in (8, 60)]
+    angles = [arrange(1104, 8, 14, 14, 60, text).maps[0].column_labels.angle for text in (8, 60)]
     assert angles == [0, -50]
-    assert arrange(1104, 8, 128, 128, 60, 60).column_labels.angle == -90
-    assert arrange(1104, 8, 128, 128, 20, 20).column_step > 1
+    assert arrange(1104, 8, 128, 128, 60, 60).maps[0].column_labels.angle == -90
+    assert arrange(1104, 8, 128, 128, 20, 20).maps[0].column_step > 1
 
 
 def test_numbers_are_left_out_rather_than_turned():
-    words, numbers = (arrange(944, 8, 20, 20, 60, 15, numbered) for numbered in (False, True))
+    words, numbers = (arrange(944, 8, 20, 20, 60, 15, numbered).maps[0] for numbered in (False, True))
     assert (words.column_labels.angle, words.column_step) == (-90, 1)
     assert (numbers.column_labels.angle, numbers.column_step) == (0, 2)
-    assert arrange(1104, 8, 20, 20, 60, 15, True).column_step == 1
+    assert arrange(1104, 8, 20, 20, 60, 15, True).maps[0].column_step == 1
 
 
 @pytest.mark.parametrize("length", [5, 14, 20, 64])
 def test_maps_of_cells_of_whole_px_start_on_whole_px(length):
     place = arrange(1104, 8, length, length, 61.3, 47.9)
-    for box in (place.head, place.average, *map(place.strip.place, range(8))):
+    for box in (*(map.box for map in place.maps), *(place.strip.place(i) for i in range(8))):
         assert box.x == int(box.x) and box.y == int(box.y)
-    assert place.cell[0] == int(place.cell[0])
+    assert place.maps[0].cell[0] == int(place.maps[0].cell[0])

@@ -1,0 +1,208 @@
+"""A picture of maps put together: tiles and large maps, as figures of heads and of differences have them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mha_viz.figures import around, tiles
+from mha_viz.figures.axes import STRIP, Side, axes, cell_axes, name_axes, named
+from mha_viz.figures.geometry import ROW_PITCH
+from mha_viz.figures.labels import Names
+from mha_viz.figures.pool import Pool
+from mha_viz.figures.scale import Scale
+from mha_viz.figures.theme import FONT, readable_on
+
+MOST = 512  # cells along a side of a large map, beyond which it is pooled
+
+
+@dataclass(frozen=True, eq=False)
+class Map:
+    """What a map shows: ``values`` [L, S] of a ``head`` (None: the average) on a ``scale``.
+
+    ``name`` is what it is called, ``said`` what a title adds to that, the longest first, and ``short`` what a label does: in a
+    line, and where there is little room. ``source`` tells Traces apart where there are two.
+    """
+
+    name: str
+    head: int | None
+    values: np.ndarray
+    scale: Scale
+    said: tuple[str, ...] = ("",)
+    short: tuple[str, str] = ("", "")
+    source: str | None = None
+
+    @property
+    def signed(self):
+        return self.scale.kind == "change"
+
+    def heatmap(self, where, first, pool, gap=0):
+        values, exact = pool.largest(self.values, self.signed), None  # [rows, columns]
+        if self.scale.kind == "row":
+            values, exact = pool.largest(self.scale.drawn(self.values)), values
+        number = "change %{z:+.6f}" if self.signed else "weight %{z:.6f}"
+        return tiles.heatmap(values, self.name, where, first, pool, exact, _coloraxis(self.scale), gap, number)
+
+    def numbers(self, hidden, cell, where, first, theme):
+        """Its values printed in the cells of at most 8 × 8, where they fit; ``hidden`` [L, S] bool hold none."""
+        if max(self.values.shape) > 8 or cell[0] < 30 or cell[1] < 18:
+            return []
+        digits = 3 if cell[0] >= (52 if self.signed else 44) else 2
+        colors = [readable_on(self.scale.color_at(theme, value)) for value in self.scale.drawn(self.values)[~hidden].tolist()]
+        return [tiles.numbers(self.values, hidden, colors, where, first, digits, "+" if self.signed else "")]
+
+
+@dataclass(frozen=True, eq=False)
+class Tiles:
+    """The small ``maps`` [T] of the strip, the ``looks`` of their cells, each [T, L, S] or [1, L, S] where all are alike, and the
+    Names of their rows and columns."""
+
+    maps: tuple[Map, ...]
+    looks: dict
+    rows: Names
+    columns: Names
+
+
+@dataclass(frozen=True, eq=False)
+class Large:
+    """A large ``map``, the ``looks`` of its cells, each [1, L, S], the Names of its rows and columns; ``strong`` in its frame."""
+
+    map: Map
+    looks: dict
+    rows: Names
+    columns: Names
+    strong: bool = False
+
+
+def picture(place, strip, large, chosen, scales, theme, captions, linked=True):
+    """The figure's dict: the Tiles of the ``strip``, or None, and the ``large`` maps where the Geometry ``place`` has them.
+
+    ``chosen`` is the head, query and key; ``scales`` those of the colour bars; ``captions`` lines of texts, the longest of each
+    first. ``linked`` maps have the same cells and zoom together.
+    """
+    L, S = (strip.maps[0] if strip else large[0].map).values.shape
+    data, more, meta, sides, words, small = [], [], [], [], [], None
+    if strip:
+        small = Side(strip.rows, strip.columns, strip_pool(place, (L, S)))
+        data, more, meta = _strip(place, strip, small.pool, chosen, theme)
+    for i, one in enumerate(large):
+        pool = Pool.fitting(*one.map.values.shape, MOST, MOST)
+        sides.append(Side(one.rows, one.columns, pool))
+        maps, rest, entries = _large(place, i, one, pool, chosen, theme)
+        data, more, meta = data + maps, more + rest, meta + entries
+        words += around.undefined_words(one.looks, place.maps[i].cell, cell_axes(place, i), theme)
+    coloraxes = {}
+    for scale, box in zip(scales, place.bars, strict=True):
+        coloraxes |= scale.coloraxes(theme, around.bar(place, box, scale, theme), _coloraxis(scale))
+    data += more
+    if "coloraxis9" in coloraxes:
+        data.append(tiles.bar_only("coloraxis9", meta[0]["axes"]))
+    tiles.put_in_legend(data)
+    layout = {
+        **axes(
+            place, len(strip.maps) if strip else 0, small, sides, theme, [i for i, one in enumerate(large) if one.strong], linked,
+        ),
+        "width": place.width, "height": place.height, "margin": {**dict.fromkeys("lrtb", 0), "autoexpand": False},
+        "meta": _meta(place, strip, large, meta, chosen, scales, theme),
+        "paper_bgcolor": theme.paper, "plot_bgcolor": theme.paper, "font": {"family": FONT, "size": 14, "color": theme.text},
+        **coloraxes,
+        "annotations": [
+            *(around.caption(place, line, texts, theme) for line, texts in enumerate(captions)),
+            *around.titles(place, [(one.map.name, one.map.said) for one in large], theme),
+            *words,
+        ],
+        "legend": around.legend(place, theme), "hovermode": "closest",
+        "dragmode": False if place.stacked or not large else "zoom",
+        "hoverlabel": {"font": {"family": FONT, "size": 14}, "namelength": -1},
+        "uirevision": f"{len(large)} {L} {S}", "template": {},
+    }  # fmt: skip
+    return {"data": data, "layout": layout}
+
+
+def strip_pool(place, shape):
+    """The Pool of the tiles of a strip: never more cells than px."""
+    return Pool.fitting(*shape, place.strip.tile[1], place.strip.tile[0])
+
+
+def _strip(place, strip, pool, chosen, theme):
+    """Traces of the maps, those over them, and entries of the meta."""
+    head, query, key = chosen
+    box, (L, S) = place.strip, strip.maps[0].values.shape
+    row, column = np.divmod(np.arange(len(strip.maps)), box.columns)
+    origins = np.stack([column * box.step[0] / box.cell[0], row * box.step[1] / box.cell[1]], axis=1)  # [T, 2] in cells
+    firsts = origins.tolist()
+    maps = [map.heatmap(STRIP, first, pool) for map, first in zip(strip.maps, firsts, strict=True)]
+    looks = {name: pool.all(cells) for name, cells in strip.looks.items()}
+    over = tiles.hatches(looks, origins, STRIP, theme, 5, pool.step)
+    strong = [i for i, map in enumerate(strip.maps) if map.head == head][:1]
+    for corners, color, width in ((origins, theme.line, 1), (origins[strong], theme.choice, 3)):
+        x, y = (corners - 0.5).T
+        aside, above = width / 2 / box.cell[0], width / 2 / box.cell[1]
+        edges = tiles.outlines(y - above, y + L + above, x - aside, x + S + aside)
+        over.append(tiles.line(*edges, STRIP, color, width))
+    if place.names:
+        hidden = np.any(list(strip.looks.values()), axis=0)  # [T, L, S] or [1, L, S]
+        for i, (map, first) in enumerate(zip(strip.maps, firsts, strict=True)):
+            over += map.numbers(hidden[min(i, len(hidden) - 1)], box.cell, STRIP, first, theme)
+        for i in range(box.rows):
+            over += tiles.marks((key, query), origins[row == i], (S, L), box.cell, name_axes(place, i), theme)
+    else:
+        over += tiles.marks((key, query), origins, (S, L), box.cell, STRIP, theme)
+    over.append(around.strip_labels(box, origins, [(map.name, *map.short) for map in strip.maps], STRIP, theme))
+    entries = []
+    for i, (map, (x, y)) in enumerate(zip(strip.maps, firsts, strict=True)):
+        label = box.label(i)
+        named_rows = place.names is not None and i % box.columns == 0
+        entries.append({
+            "head": map.head, "source": map.source, "axes": STRIP, "x0": x, "y0": y,
+            "label": [label.x, label.y, label.width, label.height], "named": [named_rows, place.names is not None],
+        })  # fmt: skip
+    return maps, over, entries
+
+
+def _large(place, i, one, pool, chosen, theme):
+    """The same of one large map."""
+    where, names, cell = cell_axes(place, i), name_axes(place, i), place.maps[i].cell
+    L, S = one.map.values.shape
+    spacious = min(cell) >= 8
+    looks = {name: pool.all(cells) for name, cells in one.looks.items()}
+    hidden = np.any(list(one.looks.values()), axis=0)[0]  # [L, S]
+    over = [
+        *tiles.hatches(looks, np.zeros((1, 2)), where, theme, 8 if spacious else 6, pool.step),
+        *one.map.numbers(hidden, cell, where, (0, 0), theme),
+        *tiles.marks((min(chosen[2], S - 1), min(chosen[1], L - 1)), np.zeros((1, 2)), (S, L), cell, names, theme),
+    ]
+    title, map = place.maps[i].title, place.maps[i]
+    entry = {
+        "head": one.map.head, "source": one.map.source, "axes": where, "x0": 0, "y0": 0,
+        "label": [title.x, title.y, title.width, title.height], "named": [map.row_labels > 0, True],
+    }  # fmt: skip
+    return [one.map.heatmap(where, (0, 0), pool, 1 if spacious else 0)], over, [entry]
+
+
+def _meta(place, strip, large, entries, chosen, scales, theme):
+    """What stands where, for whoever answers the pointer: see ``heads``."""
+    sides, names = [], []
+    for i, (rows, columns) in enumerate([(one.rows, one.columns) for one in large] or [(strip.rows, strip.columns)]):
+        label = place.maps[i].column_labels if large else place.names.column_labels
+        side = {
+            "queries": rows.texts, "keys": columns.texts, "rows": rows.short, "columns": columns.short, "angle": label.angle,
+        }  # fmt: skip
+        if side not in sides:
+            sides.append(side)
+        if large:
+            entries[len(entries) - len(large) + i]["side"] = sides.index(side)
+            across, down = name_axes(place, i)
+            names.append({"axes": [named(across)], "texts": columns.drawn(1, theme)[1], "pitch": label.pitch})
+            if place.maps[i].row_labels:
+                names.append({"axes": [named(down)], "texts": rows.drawn(1, theme)[1], "pitch": ROW_PITCH})
+    head, query, key = chosen
+    order = list(dict.fromkeys(map.head for map in strip.maps if map.head is not None)) if strip else [head]
+    return {
+        "kind": "maps", "tiles": entries, "queries": sides[0]["queries"], "keys": sides[0]["keys"], "sides": sides, "names": names,
+        "order": order, "largest": {"change" if scale.kind == "change" else "weight": scale.high for scale in scales},
+        "chosen": {"head": head, "query": query, "key": key},
+    }  # fmt: skip
+
+
+def _coloraxis(scale):
+    return "coloraxis2" if scale.kind == "change" else "coloraxis"

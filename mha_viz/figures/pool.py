@@ -1,0 +1,69 @@
+"""Maps with more cells than there are pixels for: blocks of cells, each shown as what is largest in it."""
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Pool:
+    """L × S cells seen as ``rows`` × ``columns`` blocks of nearly equal size: cell i of n lies in block ⌊i · blocks / n⌋."""
+
+    L: int
+    S: int
+    rows: int
+    columns: int
+
+    @classmethod
+    def fitting(cls, L, S, high, wide):
+        """The Pool of k × k cells a block, and fewer where that does not divide, into at most ``high`` × ``wide`` blocks."""
+        rows, columns = (math.ceil(cells / math.ceil(cells / max(int(most), 1))) for cells, most in ((L, high), (S, wide)))
+        return cls(L, S, rows, columns)
+
+    @property
+    def whole(self):
+        """True where every cell is a block of its own."""
+        return (self.rows, self.columns) == (self.L, self.S)
+
+    @property
+    def size(self):
+        """Cells in a block, down and across, in the largest one."""
+        return math.ceil(self.L / self.rows), math.ceil(self.S / self.columns)
+
+    @property
+    def step(self):
+        """How far it is from block to block, across and down, in cells."""
+        return self.S / self.columns, self.L / self.rows
+
+    def largest(self, values, signed=False):
+        """[…, L, S] → […, rows, columns]: the largest value of each block, ``signed`` the one farthest from zero. NaN gives way."""
+        if self.whole:
+            return values
+        high = self._reduced(np.fmax, values)
+        if not signed:
+            return high
+        low = self._reduced(np.fmin, values)
+        return np.where(-low > high, low, high)
+
+    def all(self, cells):
+        """[…, L, S] bool → […, rows, columns]: blocks in which every cell is True."""
+        return cells if self.whole else self._reduced(np.logical_and, cells)
+
+    def _reduced(self, function, values):
+        for axis, cells, blocks in ((-2, self.L, self.rows), (-1, self.S, self.columns)):
+            if cells % blocks == 0:  # many times faster
+                before, after = values.shape[:axis], values.shape[axis:][1:]
+                values = function.reduce(values.reshape(*before, blocks, cells // blocks, *after), axis=axis)
+            else:
+                values = function.reduceat(values, -(-np.arange(blocks) * cells // blocks), axis=axis)
+        return values  # [..., rows, columns]
+
+    def ranges(self, names, side):
+        """Blocks by the exact names of their first and last cell: side 0 for rows, 1 for columns."""
+        cells, blocks = ((self.L, self.rows), (self.S, self.columns))[side]
+        if cells == blocks:
+            return names
+        starts = [-(-block * cells // blocks) for block in range(blocks + 1)]
+        return [names[first] if first + 1 == end else f"{names[first]} … {names[end - 1]}" for first, end in pairwise(starts)]

@@ -1,0 +1,148 @@
+"""From a weight to its colour: where the colours begin and end, how they run in between, and what the bar says of it."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from mha_viz.figures.labels import width_of
+from mha_viz.figures.theme import mixed
+
+DECADES = 5  # a logarithmic scale reaches so far below its end at most
+FAINTEST = 0.06  # of the ink: where a logarithmic scale begins, so that its smallest weight is not taken for zero
+STEPS = 48  # of a logarithmic colour scale
+TITLES = {  # of the bar, the first that fits
+    "linear": ("weight",),
+    "log": ("weight, logarithmic", "weight, log"),
+    "percentile": ("weight, clipped at the 99th percentile", "weight, 99th percentile", "weight"),
+    "row": ("share of the row's largest weight", "share of the row's largest", "of row's largest"),
+    "change": ("B − A",),
+}
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Colours from ``low`` to ``high``, running as View's scale of this ``kind`` does, or "change": from −high over 0 to high.
+
+    ``below`` and ``above``: something lies beyond that end and has its colour. ``fixed``: a person set the ends. On the scale "row"
+    what is drawn is each weight's share of the largest in its row, from 0 to 1.
+    """
+
+    kind: str
+    low: float
+    high: float
+    below: bool = False
+    above: bool = False
+    fixed: bool = False
+
+    @classmethod
+    def of(cls, rows, view):
+        """The Scale of ``view`` for arrays of the weights of real queries: what padding attends to means nothing.
+
+        From 0 to the largest weight; logarithmic from the smallest above zero, though no more than DECADES below the largest;
+        clipped at the 99th percentile of the weights above zero, since each masked cell would count as one. View's limits come
+        first, except for shares of a row, which are no weights.
+        """
+        if view.scale == "row":
+            return cls("row", 0.0, 1.0)
+        largest = _largest(rows)
+        low, high = view.limits or (0.0, largest)
+        if view.scale == "linear":
+            return cls("linear", low, high, low > 0, largest > high, view.limits is not None)
+        positive = np.concatenate([array[array > 0] for array in rows])  # NaN is not above 0
+        if view.scale == "percentile" and view.limits is None and len(positive):
+            high = float(np.percentile(positive, 99))
+        if view.scale == "log":
+            smallest = float(positive.min(initial=high))
+            low = low or min(max(smallest, high / 10**DECADES), high / 2)
+            return cls("log", low, high, smallest < low, largest > high, view.limits is not None)
+        return cls(view.scale, low, high, low > 0, largest > high, view.limits is not None)
+
+    def drawn(self, weights):
+        """[…, L, S]: what a map of these weights draws on this scale."""
+        if self.kind != "row":
+            return weights
+        largest = weights.max(axis=-1, keepdims=True)  # [..., L, 1]; NaN in undefined rows
+        return np.divide(weights, largest, out=np.zeros_like(weights), where=largest != 0)
+
+    def color_at(self, theme, drawn):
+        """(r, g, b), 0 to 255, of the colour of one drawn value."""
+        if self.kind == "change":
+            return mixed(theme.ink if drawn > 0 else theme.less, abs(drawn) / self.high)
+        if self.kind == "log":
+            part = math.log(max(drawn, self.low) / self.low) / math.log(self.high / self.low)
+            return theme.ink_at(0 if drawn < self.low else FAINTEST + (1 - FAINTEST) * part)
+        return theme.ink_at((drawn - self.low) / (self.high - self.low))
+
+    def coloraxes(self, theme, bar, name="coloraxis"):
+        """The layout's colour axes by name: the maps', and "coloraxis9" for the bar where that cannot be read off the maps' own.
+
+        A logarithmic scale is drawn by its colours, so that maps hold the weights as they are; its bar runs over their logarithms.
+        """
+        if self.kind != "log":
+            return {name: {**self._ends(), "colorscale": self._colors(theme), "colorbar": bar}}
+        parts = [i / STEPS for i in range(STEPS + 1)]
+        colors = ["rgb({:.0f},{:.0f},{:.0f})".format(*theme.ink_at(FAINTEST + (1 - FAINTEST) * part)) for part in parts]
+        start = self.low / self.high
+        stops = [[0, theme.ink[0]], [start, theme.ink[0]]]
+        stops += [[start ** (1 - part), color] for part, color in zip(parts, colors, strict=True)]
+        ends = {"cmin": math.log10(self.low), "cmax": math.log10(self.high)}
+        return {
+            name: {"cmin": 0, "cmax": self.high, "colorscale": stops, "showscale": False},
+            "coloraxis9": {**ends, "colorscale": list(map(list, zip(parts, colors, strict=True))), "colorbar": bar},
+        }
+
+    def _ends(self):
+        return {"cmin": -self.high if self.kind == "change" else self.low, "cmax": self.high}
+
+    def _colors(self, theme):
+        if self.kind != "change":
+            return theme.colorscale()
+        sides = theme.less[:0:-1] + theme.ink  # both begin with the paper
+        return [[i / (len(sides) - 1), color] for i, color in enumerate(sides)]
+
+    def ticks(self):
+        """(values on the bar's axis, their texts)."""
+        if self.kind == "log":
+            marks = [float(f"{digit}e{power}") for power in range(-40, 3) for digit in (1, 2, 5)]
+            inside = [mark for mark in marks if self.low <= mark <= self.high]
+            if len(inside) > 6:
+                inside = [mark for mark in inside if f"{mark:e}"[0] == "1"]
+            found = {math.log10(mark): _short(mark) for mark in inside}
+            span, ends = math.log10(self.high / self.low), [math.log10(end) for end in (self.low, self.high)]
+        else:
+            low, ends = self._ends()["cmin"], [self._ends()["cmin"], self.high]
+            span = self.high - low
+            step = next(n * 10**p for p in range(-40, 40) for n in (1, 2, 5) if n * 10.0**p >= span / 6)
+            multiples = range(math.ceil(low / step - 1e-9), math.floor(self.high / step + 1e-9) + 1)
+            sign = "+" if self.kind == "change" else ""
+            found = {i * step: _short(i * step, sign) for i in multiples}
+        for end, value, beyond, mark in ((ends[0], self.low, self.below, "≤ "), (ends[1], self.high, self.above, "≥ ")):
+            if beyond or (self.fixed and self.kind != "change"):
+                found = {at: text for at, text in found.items() if abs(at - end) > span / 12}
+                found[end] = (mark if beyond else "") + _short(value)
+        return list(found), list(found.values())
+
+    def title(self, room, names=("A", "B")):
+        """What the bar's title says within so many px."""
+        titles = TITLES[self.kind]
+        if self.kind == "change":
+            titles = (f"{names[1]} − {names[0]}",)
+        if self.fixed:
+            titles = (f"{titles[0]}, ends set by hand", *titles)
+        return next((title for title in titles if width_of(title, 14) <= room), titles[-1])
+
+
+def largest_weight(weights, padding):
+    """The largest weight of real queries in [H, L, S], where a linear scale ends; 1 where there is none above zero."""
+    return _largest([weights[:, ~padding]])  # [H, R, S]
+
+
+def _largest(rows):
+    return max((float(np.fmax.reduce(array, axis=None, initial=0)) for array in rows), default=0.0) or 1.0  # NaN gives way
+
+
+def _short(value, sign=""):
+    if value == 0:
+        return "0"
+    return f"{value:{sign}.3g}".replace("e-0", "e−").replace("e-", "e−").replace("-", "−")
