@@ -8,6 +8,7 @@ passed: both change answers.
 import math
 from functools import lru_cache
 
+import numpy as np
 import torch
 from torch.nn import functional as F
 
@@ -68,8 +69,12 @@ class Steps:
         return torch.bmm(scaled, self.k.transpose(-2, -1))  # [N·H, L, S]
 
     @step
+    def hidden(self):
+        return self.rules.hidden()  # NumPy, [1|N, 1|H, L, S]
+
+    @step
     def mask(self):
-        return torch.from_numpy(self.rules.hidden())  # [1|N, 1|H, 1|L, S]
+        return torch.from_numpy(self.hidden)  # [1|N, 1|H, L, S]
 
     @step
     def mask_bias(self):
@@ -80,8 +85,8 @@ class Steps:
     def probabilities(self):
         if self.rules.empty:
             return torch.softmax(self.scores, dim=-1)  # [N·H, L, S]
-        added = torch.zeros((), dtype=self.dtype) if self.mask_bias is None else self.mask_bias
-        added = torch.where(self.mask, -torch.inf, added)  # [1|N, 1|H, 1|L, S]
+        added = torch.from_numpy(np.where(self.hidden, np.float32(-np.inf), np.float32(0))).to(self.dtype)  # [1|N, 1|H, L, S]
+        added = added if self.mask_bias is None else added + self.mask_bias
         masked = (self.heads(self.scores) + added).flatten(0, 1)  # [N·H, L, S]
         in_place = masked if masked.nelement() > LARGE else None
         return torch.softmax(masked, dim=-1, out=in_place)  # [N·H, L, S]
@@ -100,7 +105,7 @@ class Steps:
 
     @step
     def undefined(self):
-        return self.mask.all(dim=-1)  # [1|N, 1|H, 1|L]
+        return torch.from_numpy(self.hidden.all(axis=-1))  # [1|N, 1|H, L]
 
     @step
     def head_outputs(self):
@@ -146,17 +151,15 @@ def project(W, query, key, value):
     weight, bias = W["in_proj_weight"], W.get("in_proj_bias")
     size = weight.shape[0] // 3  # H·D
     if value is key is query:
-        parts = ((query, 3),)
-    elif value is key:
-        parts = ((query, 1), (key, 2))
+        parts = ((query, weight, bias),)
     else:
-        parts = ((query, 1), (key, 1), (value, 1))
-    projected, start = [], 0
-    for x, count in parts:
-        rows = slice(start, start := start + count * size)
-        joint = F.linear(x, weight[rows], None if bias is None else bias[rows])  # [L|S, N, count·H·D]
-        apart = joint.view(*x.shape[:2], count, size).movedim(2, 0).contiguous()  # [count, L|S, N, H·D]
-        projected.extend(apart.unbind())
+        sizes = (size, 2 * size) if value is key else (size, size, size)
+        biases = (None,) * len(sizes) if bias is None else bias.split(sizes)
+        parts = zip((query, key, value), weight.split(sizes), biases, strict=False)  # a value that is the key comes with it
+    projected = []
+    for x, rows, added in parts:
+        joint = F.linear(x, rows, added)  # [L|S, N, n·H·D]
+        projected.extend(joint.view(*x.shape[:2], -1, size).permute(2, 0, 1, 3).contiguous().unbind())  # n × [L|S, N, H·D]
     return tuple(projected)
 
 
