@@ -7,9 +7,9 @@ import plotly.graph_objects as go
 
 from mha_viz.analysis import choose
 from mha_viz.figures.around import percent
-from mha_viz.figures.heads import largest_weight
 from mha_viz.figures.labels import SIZE, escape, visible, width_of
 from mha_viz.figures.panels import EDGE, NODE, TITLES, arrange
+from mha_viz.figures.scale import FAINTEST, Scale, largest_weight
 from mha_viz.figures.theme import FONT, THEMES
 from mha_viz.figures.tiles import line, outlines
 
@@ -33,10 +33,10 @@ def lines(trace, view, theme="light", width=1104):
     """The shown heads of one batch item as lines, exactly ``width`` px wide, as a ``go.Figure``.
 
     A panel per head: the chosen one beside the average ("pair"), every shown head and then the average ("all"), the chosen head
-    alone ("one"). A line's width and colour follow its weight in equal steps, from 0 to the largest weight of a real query, where
-    the colours of maps end, or between ``view.limits``. Masked cells, padded queries and undefined ones have no line. Where there
-    would be more than ``LEGIBLE`` a panel the lightest are left out, and the picture says below which weight, and how much of the
-    weight that is. ``view.cell`` focuses its query, or its key alone: its lines are all drawn and the others step back.
+    alone ("one"). A line's width and colour follow its weight in equal steps, on the scale and in the colours of the maps. Masked
+    cells, padded queries and undefined ones have no line. Where there would be more than ``LEGIBLE`` a panel the lightest are left
+    out, and the picture says below which weight, and how much of the weight that is. ``view.cell`` focuses its query, or its key
+    alone: its lines are all drawn and the others step back.
 
     Coordinates are px from the top left corner. ``layout.meta`` says what stands where: ``kind`` is "lines"; ``queries`` and
     ``keys`` are the tokens; ``panels``, each with its ``head`` (None: the average) and for "query" and "key" the ``x`` of its line
@@ -49,7 +49,7 @@ def lines(trace, view, theme="light", width=1104):
 
 def spec(trace, view, theme="light", width=1104):
     """``lines`` as the plain dict that ``go.Figure`` checks."""
-    theme, choice = THEMES[theme], choose(trace, view)
+    theme, choice = THEMES[theme].dressed(view.colors), choose(trace, view)
     shown = _Shown(trace, view, choice)
     large = view.arrangement != "all"
     words = [MARKS[look][1] for look in MARKS if shown.looks[look].any()]
@@ -109,8 +109,8 @@ class _Shown:
 
     ``heads`` (None: the average) and ``weights`` [P, L, S]; ``seen`` and ``drawn`` [P, L, S] bool, cells that can have a line and
     that have one; ``least``, the weight below which lines are left out, 0 where none is; ``query`` or ``key`` in focus, and
-    ``near`` [L, S] bool, the cells of that token, all where none is; ``looks``, per mark [L + S] bool, queries first; ``low`` and ``high``,
-    the weights where width and colour begin and end, and ``samples`` of weights between them.
+    ``near`` [L, S] bool, the cells of that token, all where none is; ``looks``, per mark [L + S] bool, queries first; ``parts``
+    [P, L, S], how far each weight is up the ``scale``, and ``samples``, the same of some weights and their texts.
     """
 
     def __init__(self, trace, view, choice):
@@ -139,13 +139,12 @@ class _Shown:
             self.near = self.near & (np.arange(L) == self.query)[:, None]  # [L, S]
         elif self.key is not None:
             self.near = self.near & (np.arange(S) == self.key)  # [L, S]
-        self.low, self.high = view.limits or (0.0, largest_weight(weights, padding))
+        self.scale = Scale.of([weights[:, ~padding]], view)
+        self.parts = _part(self.scale, self.scale.drawn(self.weights))  # [P, L, S]
+        self.samples = [(float(_part(self.scale, value)), text) for value, text in _samples(self.scale)]
         most = min(LEGIBLE * len(self.heads), MOST)
         self.least = _least(self.weights[self.seen], most, VISIBLE * largest_weight(weights, padding))
         self.drawn = self.seen & ((self.weights >= self.least) | (self.near & self.focused))  # [P, L, S]
-        step = _nice_step((self.high - self.low) / 6)
-        first = math.floor(self.low / step + 1e-9) + 1
-        self.samples = [round(step * i, 12) for i in range(first, math.floor(self.high / step + 1e-9) + 1)]
 
     def name(self, panel):
         if self.heads[panel] is None:
@@ -154,10 +153,6 @@ class _Shown:
 
     def token(self, side, index):
         return f"{index} “{visible(self.tokens[side][index])}”"
-
-    def step(self, weights):
-        """Which of the STEPS of width and colour weights have."""
-        return np.clip((weights - self.low) / (self.high - self.low) * STEPS, 0, STEPS - 1).astype(int)
 
     def left_out(self, panels=slice(None)):
         """The part, 0 to 1, of the weight of some panels' real queries that no line shows."""
@@ -175,18 +170,12 @@ def _least(weights, most, visible):
     return below if np.count_nonzero(weights >= below) <= 2 * most else above  # equal weights stay together
 
 
-def _nice_step(least):
-    """The smallest of 1, 2 and 5 times a power of ten that is not below ``least``."""
-    unit = 10.0 ** math.floor(math.log10(least))
-    return next(step * unit for step in (1, 2, 5, 10) if step * unit >= least * (1 - 1e-9))
-
-
 def _left_out(shown):
     beside = " (the chosen token has all of its own)" if shown.focused else ""
-    return f"Lines below {shown.least:g} left out{beside}: {_part(shown.left_out())} of the weight"
+    return f"Lines below {shown.least:g} left out{beside}: {_percent(shown.left_out())} of the weight"
 
 
-def _part(fraction):
+def _percent(fraction):
     return "less than 0.1 %" if 0 < fraction < 0.0005 else percent(fraction)
 
 
@@ -208,25 +197,44 @@ def _strokes(shown, place, points, theme):
     """A trace per step of weight, the lightest first, so that stronger lines lie above; below them what is out of focus."""
     panel, query, key = np.nonzero(shown.drawn)  # [K] each
     ends, near = _ends(points, panel, query, key), shown.near[query, key]  # [K, 2, 2], [K]
-    step = shown.step(shown.weights[panel, query, key])  # [K]
+    step = _step(shown.parts[panel, query, key])  # [K]
     found = [_stroke(ends[~near], theme.line, 1)] if shown.focused else []
     found += [_weighed(ends[near & (step == i)], (i + 0.5) / STEPS, place, theme) for i in np.unique(step[near]).tolist()]
-    for i, weight in enumerate(shown.samples):
+    for i, (part, _) in enumerate(shown.samples):
         box = place.sample(i)
         y = box.y + box.height / 2
-        sample = np.array([[[box.x, y], [box.right, y]]])  # [1, 2, 2]
-        found.append(_weighed(sample, (weight - shown.low) / (shown.high - shown.low), place, theme))
+        found.append(_weighed(np.array([[[box.x, y], [box.right, y]]]), part, place, theme))  # [1, 2, 2]
     return found
 
 
-def _weighed(ends, fraction, place, theme):
-    color = "rgb({:.0f},{:.0f},{:.0f})".format(*theme.ink_at(0.06 + 0.94 * fraction))  # a line is never quite as faint as paper
-    return _stroke(ends, color, _thickness(fraction, place))
+def _part(scale, drawn):
+    """How far up the scale, 0 to 1, what it draws for a weight is; NaN stays."""
+    low, high = scale.low, scale.high
+    if scale.kind == "log":
+        drawn, low, high = np.log(np.maximum(drawn, low)), math.log(low), math.log(high)
+    return np.clip((drawn - low) / (high - low), 0, 1)
 
 
-def _thickness(fraction, place):
-    """px of a line at ``fraction`` of the scale."""
-    return 0.75 + (6.25 if place.large else 3.25) * fraction
+def _samples(scale):
+    """What the scale draws for a few weights, from the least on, and their texts; of none that is 0, which has no line."""
+    values, texts = scale.ticks()
+    values = [10**value if scale.kind == "log" else value for value in values]
+    return sorted((value, text) for value, text in zip(values, texts, strict=True) if value > 0)
+
+
+def _step(part):
+    """Which of the STEPS of width and colour."""
+    return np.minimum(part * STEPS, STEPS - 1).astype(int)
+
+
+def _weighed(ends, part, place, theme):
+    color = "rgb({:.0f},{:.0f},{:.0f})".format(*theme.ink_at(FAINTEST + (1 - FAINTEST) * part))  # never quite as faint as paper
+    return _stroke(ends, color, _thickness(part, place))
+
+
+def _thickness(part, place):
+    """px of a line, by how far up the scale its weight is."""
+    return 0.75 + (6.25 if place.large else 3.25) * part
 
 
 def _points(place):
@@ -286,10 +294,11 @@ def _texts(shown, place, choice, theme):
         *_captions(shown, place, theme),
         *(word for panel in range(place.count) for word in _titles(shown, place, panel, choice, theme)),
         *(word for panel in range(place.count) for word in _names(shown, place, panel, theme)),
-        (place.key.x, place.key.y + 12, "weight", "middle right", 14, theme.text),
+        (place.key.x, place.key.y + 12, shown.scale.title(place.key.width), "middle right", 14, theme.text),
     ]
-    for weight, box in zip(shown.samples, map(place.sample, range(len(shown.samples))), strict=True):
-        words.append((box.right + 6, box.y + box.height / 2, f"{weight:g}", "middle right", 13, theme.text))
+    for i, (_, text) in enumerate(shown.samples):
+        box = place.sample(i)
+        words.append((box.right + 6, box.y + box.height / 2, text, "middle right", 13, theme.text))
     x, y, text, position, size, color = zip(*words, strict=True)
     return {
         "type": "scatter", "mode": "text", "x": np.float32(x), "y": np.float32(y), "text": text, "textposition": position,
@@ -299,7 +308,7 @@ def _texts(shown, place, choice, theme):
 
 def _captions(shown, place, theme):
     """What a line is, and which are left out: the longest words that fit."""
-    left_out = _left_out(shown), f"Below {shown.least:g} left out: {_part(shown.left_out())} of the weight"
+    left_out = _left_out(shown), f"Below {shown.least:g} left out: {_percent(shown.left_out())} of the weight"
     for y, texts, color in ((10, CAPTIONS, theme.soft), (30, left_out if shown.least else (), theme.text)):
         fitting = [text for text in texts if width_of(text, 13) < place.width - 2 * EDGE] or texts[-1:]
         yield from ((EDGE, y, text, "middle right", 13, color) for text in fitting[:1])
@@ -318,7 +327,7 @@ def _titles(shown, place, panel, choice, theme):
         yield box.x, top - 17, "query asks", "middle right", 13, theme.soft
         yield box.right, top - 17, "key is read", "middle left", 13, theme.soft
     if shown.least:
-        part = _part(shown.left_out(panel))
+        part = _percent(shown.left_out(panel))
         if place.large and not shown.drawn[panel].any():
             part = f"no weight reaches {shown.least:g}"
         elif place.labels[0]:
@@ -347,7 +356,7 @@ def _hovers(shown, place, points):
         ends = _ends(points, panel, query, key)  # [K, 2, 2]
         part = np.array([0.37, 0.5, 0.63])[(query + key) % 3][:, None]  # [K, 1] lines that cross in the middle answer apart
         x, y = ((1 - part) * ends[:, 0] + part * ends[:, 1]).astype(np.float32).T  # [K] each
-        thickness = _thickness((shown.step(weight) + 0.5) / STEPS, place)  # [K]
+        thickness = _thickness((_step(shown.parts[panel, query, key]) + 0.5) / STEPS, place)  # [K]
         exact = [side.exact for side in place.sides]
         found.append({
             "type": "scatter", "mode": "markers", "x": x, "y": y, "marker": {"size": 8, "opacity": 0}, "showlegend": False,

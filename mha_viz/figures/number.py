@@ -10,10 +10,11 @@ import numpy as np
 
 from mha_viz.figures import tiles
 from mha_viz.figures.geometry import NARROW, NICE, ROW_PITCH, Box
-from mha_viz.figures.heads import largest_weight
 from mha_viz.figures.labels import Names, escape, shorten, visible
+from mha_viz.figures.scale import Scale
 from mha_viz.figures.sheet import Sheet
 from mha_viz.figures.theme import THEMES
+from mha_viz.settings import View
 
 GUTTER = 76  # px left of bars for the numbers on their scale
 SLOT = 64  # px of a bar with its surroundings, at most
@@ -182,14 +183,17 @@ def describe_cell_in_heads(trace, derivation):
     return f"{said}, {average} on average, from {_number(values[low])} in head {low} to {_number(values[high])} in head {high}."
 
 
-def token_in_heads(trace, derivation, side="query", theme="light", width=1104, limits=None):
+def token_in_heads(trace, derivation, side="query", view=None, theme="light", width=1104):
     """One token in all heads: the row of the query [H, S] (``side`` "query") or the column of the key [H, L] ("key"), a line of
-    cells per head and the average of them all below, in the colours of the maps; ``limits`` (low, high) fix where these end.
+    cells per head and the average of them all below, in the colours and on the scale that the maps have in ``view``.
     """
-    d, sheet, narrow = derivation, Sheet(width, THEMES[theme]), width < NARROW
+    view = view or View()
+    d, sheet, narrow = derivation, Sheet(width, THEMES[theme].dressed(view.colors)), width < NARROW
+    scale = Scale.of([trace.weights[d.item][:, ~trace.query_padding[d.item]]], view)
     along = "key" if side == "query" else "query"
     token = escape(dict(zip(("query", "key"), _tokens(trace, d, width / 3), strict=True))[side])
     names, (weights, average, looks, average_looks) = _names(trace, d, along), _token(trace, d, side)
+    drawn, average_drawn, *_ = _token(trace, d, side, scale)
     H, count = weights.shape
     cell = min((width - HEADS - (16 if narrow else 96)) / count, 40), min(max(320 / H, 7), 26)
     cell = tuple(int(px) if px >= 4 else px for px in cell)  # whole px draw even cells
@@ -198,15 +202,15 @@ def token_in_heads(trace, derivation, side="query", theme="light", width=1104, l
     sheet.title(0, 12, f"{side} {token}", f"in {_all(H)}: {'what it reads' if side == 'query' else 'who reads it'}")
     chosen = d.key if side == "query" else d.query
     rows = [f"head {h}" for h in range(H)]
-    for z, where, place, texts, row in (
-        (weights, looks, box, rows, d.head),
-        (average, average_looks, below, [f"average of {H}"], 0),
+    for exact, z, where, place, texts, row in (
+        (weights, drawn, looks, box, rows, d.head),
+        (average, average_drawn, average_looks, below, [f"average of {H}"], 0),
     ):
         ticks = ({"tickmode": "array", "tickvals": list(range(len(side))), "ticktext": side} for side in (names.exact, texts))
         axes = sheet.panel(place, (-0.5, count - 0.5), (len(z) - 0.5, -0.5), *ticks)
         size = cell[0], place.height / len(z)
-        heatmap = tiles.heatmap(z, "", axes, gap=1 if min(cell) >= 8 else 0)
-        heatmap["hovertemplate"] = f"%{{y}}<br>{side} {token}<br>{along} %{{x}}<br>weight %{{z:.6f}}<extra></extra>"
+        heatmap = tiles.heatmap(z, "", axes, exact=exact, gap=1 if min(cell) >= 8 else 0)
+        heatmap["hovertemplate"] = f"%{{y}}<br>{side} {token}<br>{along} %{{x}}<br>weight %{{customdata:.6f}}<extra></extra>"
         frame = tiles.outlines(*np.array([[-0.5], [len(z) - 0.5], [-0.5], [count - 0.5]]))
         sheet.data += [heatmap, *tiles.hatches(where, ORIGIN, axes, sheet.theme, 8 if min(cell) >= 8 else 5)]
         sheet.data.append(tiles.line(*frame, axes, sheet.theme.line, 1))
@@ -217,7 +221,6 @@ def token_in_heads(trace, derivation, side="query", theme="light", width=1104, l
     top = below.bottom + 6
     top += sheet.names_below(names, HEADS, cell[0], top, chosen)
     sheet.say(HEADS - 8, top - 10, along, 13, sheet.theme.soft, "right")
-    low, high = limits or (0, largest_weight(trace.weights[d.item], trace.query_padding[d.item]))
     bar = (
         Box(HEADS, top + 8, max(box.width, 160), 62)
         if narrow
@@ -226,9 +229,10 @@ def token_in_heads(trace, derivation, side="query", theme="light", width=1104, l
     top = max(top, bar.bottom)
     entries = sum(trace["showlegend"] for trace in sheet.data if "showlegend" in trace)
     height = math.ceil(top + 8 + 22 * (entries if narrow else min(entries, 1)))
+    coloraxes = scale.coloraxes(sheet.theme, _bar(sheet, bar, height, narrow, scale))
+    sheet.data += [tiles.bar_only(name, axes) for name in coloraxes if name != "coloraxis"]
     return sheet.figure(
-        height, "token in heads", showlegend=True,
-        coloraxis={"colorscale": sheet.theme.colorscale(), "cmin": low, "cmax": high, "colorbar": _bar(sheet, bar, height, narrow)},
+        height, "token in heads", showlegend=True, **coloraxes,
         legend={
             "orientation": "h", "x": 0, "xanchor": "left", "y": 1 - (top + 4) / height, "yanchor": "top", "bgcolor": "rgba(0,0,0,0)",
             "itemclick": False, "itemdoubleclick": False, "itemsizing": "constant", "tracegroupgap": 0,
@@ -252,14 +256,18 @@ def describe_token_in_heads(trace, derivation, side="query"):
     return f"{said} In head {d.head} it {verb} {along} {most} “{name}”: {_number(row[most])}."
 
 
-def _token(trace, d, side):
-    """Weights [H, count] of a token in all heads, their average [1, count], and the looks of both, name → [1, …] bool."""
+def _token(trace, d, side, scale=None):
+    """Weights [H, count] of a token in all heads, or what ``scale`` draws for them, their average [1, count], and the looks of both,
+    name → [1, …] bool."""
     mask, padding, undefined = _mask(trace, d), trace.query_padding[d.item], trace.undefined[d.item]
     at = np.s_[..., d.query, :] if side == "query" else np.s_[..., d.key]
     looks = {name: where[None][at] for name, where in tiles.looks(mask, padding, undefined).items()}  # [1, H, count]
     of_all = tiles.looks(mask.all(axis=0), padding, undefined.any(axis=0))
     average_looks = {name: where[None][at][:, None] for name, where in of_all.items()}  # [1, 1, count]
-    return trace.weights[d.item][at], trace.mean_weights[d.item][at][None], looks, average_looks
+    weights, average = trace.weights[d.item], trace.mean_weights[d.item]
+    if scale is not None:
+        weights, average = scale.drawn(weights), scale.drawn(average)
+    return weights[at], average[at][None], looks, average_looks
 
 
 def _name_heads(sheet, box, H, chosen):
@@ -272,12 +280,16 @@ def _name_heads(sheet, box, H, chosen):
         sheet.say(HEADS - 8, box.y + (h + 0.5) * height, name, 13, sheet.theme.text, "right")
 
 
-def _bar(sheet, box, height, lying):
+def _bar(sheet, box, height, lying, scale):
+    """The colour bar in ``box``, "lying" or upright."""
+    values, texts = scale.ticks()
+    room = box.width if lying else box.height
     return {
         "orientation": "h" if lying else "v", "x": box.x / sheet.width, "xanchor": "left", "xpad": 0, "y": 1 - box.y / height,
-        "yanchor": "top", "ypad": 0, "len": box.width if lying else box.height, "lenmode": "pixels", "thickness": 14,
-        "outlinewidth": 1, "outlinecolor": sheet.theme.line, "tickfont": {"size": 13}, "nticks": 5, "ticks": "outside", "ticklen": 3,
-        "tickcolor": sheet.theme.line, "title": {"text": "weight", "font": {"size": 14}, "side": "top" if lying else "right"},
+        "yanchor": "top", "ypad": 0, "len": room, "lenmode": "pixels", "thickness": 14, "outlinewidth": 1,
+        "outlinecolor": sheet.theme.line, "tickfont": {"size": 13}, "tickvals": values, "ticktext": texts, "ticks": "outside",
+        "ticklen": 3, "tickcolor": sheet.theme.line,
+        "title": {"text": scale.title(room), "font": {"size": 14}, "side": "top" if lying else "right"},
     }  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from mha_viz.figures.geometry import NARROW, NICE, ROW_PITCH, Box
 from mha_viz.figures.labels import SIZE, Names, width_of
 
-KEY, KEY_PITCH = 110, 24  # px beside the panels for what a line's width means, and px per line of that
+KEY, KEY_PITCH = 128, 24  # px beside the panels for what a line's width means, and px per line of that
 EDGE = 8  # px around a panel for the frame of the chosen one
 NODE = 14  # px between a token's name and the end of its lines
 TITLES = {True: (28, 17), False: (22, 14)}  # of large panels and small ones: px above, size of text

@@ -24,7 +24,7 @@ def number_panel(trace, view, choice, look):
     draw(number.softmax(trace, d, **look), number.describe_softmax(trace, d), "softmax")
     draw(number.cell_in_heads(trace, d, **look), number.describe_cell_in_heads(trace, d), "cell")
     for side in ("query", "key"):
-        figure = number.token_in_heads(trace, d, side, limits=view.limits, **look)
+        figure = number.token_in_heads(trace, d, side, view, **look)
         draw(figure, number.describe_token_in_heads(trace, d, side), f"token_{side}")
 
 

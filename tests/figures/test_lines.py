@@ -10,10 +10,10 @@ import pytest
 
 from mha_viz import Batch, Layer, Settings, View, attend, synthetic
 from mha_viz.analysis import choose
-from mha_viz.figures.heads import largest_weight
 from mha_viz.figures.labels import visible
 from mha_viz.figures.lines import LEGIBLE, MARKS, describe_lines, lines, spec
 from mha_viz.figures.panels import arrange
+from mha_viz.figures.scale import largest_weight
 from mha_viz.figures.serial import to_json
 from mha_viz.figures.theme import THEMES
 
@@ -84,6 +84,19 @@ def test_width_and_colour_follow_the_weight_on_the_scale_of_the_maps():
     strongest = max(found, key=found.get)
     assert stroke(fixed, 0, *strongest)[0] < stroke(figure, 0, *strongest)[0]
     assert choice.head == figure["layout"]["meta"]["chosen"]["head"]
+
+
+@pytest.mark.parametrize("scale", ["linear", "log", "percentile", "row"])
+def test_lines_follow_the_scale_of_the_view(scale):
+    figure = spec(synthetic(SMALL), View(arrangement="one", scale=scale))
+    [found] = drawn(figure)
+    widths = {cell: stroke(figure, 0, *cell)[0] for cell in found}
+    if scale == "row":
+        by_row = [max((weight, cell) for cell, weight in found.items() if cell[0] == query)[1] for query in range(4)]
+        assert {widths[cell] for cell in by_row} == {max(widths.values())}, "each query's strongest line is as wide as any"
+    else:
+        ordered = sorted(found, key=found.get)
+        assert all(widths[a] <= widths[b] for a, b in pairwise(ordered)) and widths[ordered[0]] < widths[ordered[-1]]
 
 
 def test_masked_keys_and_padded_or_undefined_queries_have_marks_and_no_lines():

@@ -8,9 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from mha_viz import Batch, Layer, Settings, attend, synthetic
+from mha_viz import Batch, Layer, Settings, View, attend, synthetic
 from mha_viz.analysis import open_number
-from mha_viz.figures.heads import largest_weight
 from mha_viz.figures.labels import width_of
 from mha_viz.figures.number import (
     cell_in_heads,
@@ -22,6 +21,7 @@ from mha_viz.figures.number import (
     terms,
     token_in_heads,
 )
+from mha_viz.figures.scale import largest_weight
 from mha_viz.figures.theme import THEMES
 
 PICTURES = {
@@ -150,11 +150,24 @@ def test_a_token_in_all_heads_and_on_average_in_the_colours_of_the_maps(side, at
     np.testing.assert_array_equal(average, trace.mean_weights[at][None])
     largest = largest_weight(trace.weights[0], trace.query_padding[0])
     assert (figure.layout.coloraxis.cmin, figure.layout.coloraxis.cmax) == (0, largest)
-    assert token_in_heads(trace, d, side, limits=(0, 0.5)).layout.coloraxis.cmax == 0.5
+    assert token_in_heads(trace, d, side, View(limits=(0, 0.5))).layout.coloraxis.cmax == 0.5
     hatch = {"query": "masked: may not be read", "key": "padded query"}[side]
     assert [trace.name for trace in figure.data if trace.showlegend] == [hatch]
     row = trace.weights[at][1]
     assert f"{row.max():.4g}" in describe_token_in_heads(trace, d, side)
+
+
+@pytest.mark.parametrize("scale", ["log", "percentile", "row"])
+def test_a_token_in_all_heads_follows_the_scale_and_tells_the_weight(scale):
+    trace, d = opened()
+    figure = token_in_heads(trace, d, "key", View(scale=scale))
+    heads = next(trace for trace in figure.data if trace.type == "heatmap")
+    np.testing.assert_array_equal(heads.customdata, trace.weights[0, :, :, 3])
+    shares = trace.weights[0] / trace.weights[0].max(axis=-1, keepdims=True)
+    np.testing.assert_allclose(heads.z, shares[:, :, 3] if scale == "row" else trace.weights[0, :, :, 3], rtol=1e-6)
+    found = figure.to_plotly_json()["layout"]
+    bars = [name for name in found if name.startswith("coloraxis") and "colorbar" in found[name]]
+    assert len(bars) == 1, "one bar, also where the maps' own cannot have it"
 
 
 def test_a_mask_of_one_head_is_hatched_in_that_head_alone():
