@@ -314,7 +314,7 @@ def test_nothing_is_computed_before_it_is_read():
 
     assert made() == {"q", "k", "v"}
     assert trace.undefined.shape == (N, H, L)
-    assert made() == {"q", "k", "v", "mask", "undefined"}
+    assert made() == {"q", "k", "v", "undefined"}
     assert trace.output.shape == (N, L, E)
     assert "mean_weights" not in made() and "output" in made()
 
