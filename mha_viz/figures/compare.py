@@ -1,19 +1,176 @@
 """Two Traces side by side: one head of A, of B, and what changed from A to B."""
 
-from mha_viz.figures.heads import describe, heads
+from dataclasses import replace
+
+import numpy as np
+import plotly.graph_objects as go
+
+from mha_viz.analysis import choose, largest_changes
+from mha_viz.analysis.compare import common
+from mha_viz.figures import around, tiles
+from mha_viz.figures.geometry import NARROW, arrange
+from mha_viz.figures.heads import looks_of, sides, ticks_width
+from mha_viz.figures.labels import visible
+from mha_viz.figures.picture import Large, Map, Tiles, picture, strip_pool
+from mha_viz.figures.scale import Scale
+from mha_viz.figures.theme import THEMES
 
 
 def difference(a, b, view, theme="light", width=1104, names=("A", "B")):
     """One head of the Traces ``a`` and ``b``, and B − A, exactly ``width`` px wide, as a ``go.Figure`` for ``live``.
 
     A and B share the scale of ``view``; B − A has a diverging one around zero, orange where B has less and blue where it has more.
-    Above them B − A of every head, where both have the same. Traces of other sizes share no cells: then A and B stand side by side,
-    each with its own tokens and axes, and the picture says so. ``names`` are what the two are called. ``layout.meta`` is that of
-    ``heads``, and each tile has its ``source``: "a", "b" or "difference".
+    Above them stands B − A of every head where both have as many, ordered as in B. Other head counts leave the averages, and that is
+    what is compared. Traces of other sizes share no cells: then A and B stand side by side, each with its own tokens and zoom, and the
+    picture says so. Cells are hatched in B − A where they are in either. ``names`` are what the two are called.
+
+    ``layout.meta`` is that of ``heads``, and each tile has its ``source``: "a", "b" or "difference".
     """
-    return heads(b, view, theme, width)
+    return go.Figure(difference_spec(a, b, view, theme, width, names))
+
+
+def difference_spec(a, b, view, theme="light", width=1104, names=("A", "B")):
+    """``difference`` as the plain dict that ``go.Figure`` checks."""
+    theme, both = THEMES[theme].dressed(view.colors), _Both(a, b, view, names)
+    return both.together(theme, width) if both.shared.average else both.apart(theme, width)
 
 
 def describe_difference(a, b, view, names=("A", "B")):
     """What the picture shows, in a few sentences: its text alternative."""
-    return describe(b, view)
+    both = _Both(a, b, view, names)
+    A, B = names
+    said = [f"Attention maps of {A} and {B}: {both.what}."]
+    said += both.shared.notes
+    choice = both.choice
+    if both.shared.average:
+        query, key = choice.query, choice.key
+        cell = [float(weights[query, key]) for weights in both.weights]
+        token = [f"{i} “{visible(tokens[choice.item][i])}”" for i, tokens in ((query, b.query_tokens), (key, b.key_tokens))]
+        said.append(
+            f"Chosen cell: query {token[0]}, key {token[1]}: {A} {cell[0]:.6f}, {B} {cell[1]:.6f}, {cell[1] - cell[0]:+.6f}."
+        )
+        changes = largest_changes(a, b, choice.item, None if both.head is None else [both.head], count=1)
+        said += [f"Largest change: query {c.query}, key {c.key}: {c.a:.6f} to {c.b:.6f}." for c in changes]
+        if not changes:
+            said.append("No weight changed.")
+    return " ".join(said).replace("A's", f"{A}'s").replace("−0.000000", "0.000000")
+
+
+class _Both:
+    """What of two Traces is compared: the Common of both, the Choice that the View makes of B where both have that item and head,
+    the ``head`` (None: the averages), and its ``weights`` [L, S] in each."""
+
+    def __init__(self, a, b, view, names):
+        self.a, self.b, self.view, self.names = a, b, view, names
+        self.shared = common(a, b)
+        item = view.item if view.item < self.shared.items else 0
+        self.choice = choose(b, replace(view, item=item))
+        self.all_heads = a.weights.shape[1] == b.weights.shape[1]
+        self.head = self.choice.head if self.all_heads else None
+        self.what = f"head {self.head}" if self.all_heads else "the average of all heads"
+        self.weights = [self._weights(trace) for trace in (a, b)]
+
+    def _weights(self, trace):
+        item = self.choice.item
+        return trace.mean_weights[item] if self.head is None else trace.weights[item, self.head]  # [L, S]
+
+    def _scale(self):
+        item = self.choice.item
+        return Scale.of([trace.weights[item][:, ~trace.query_padding[item]] for trace in (self.a, self.b)], self.view)
+
+    def _map(self, i, scale):
+        trace, name = (self.a, self.b)[i], self.names[i]
+        H = trace.weights.shape[1]
+        what = f"head {self.head}" if self.head is not None else f"average of {H} head{'s' if H > 1 else ''}"
+        return Map(f"{name}: {what}", self.head, self.weights[i], scale, source="ab"[i])
+
+    def _looks(self, i, shown):
+        return looks_of((self.a, self.b)[i], self.choice.item, shown)
+
+    def together(self, theme, width):
+        """A, B and B − A, whose cells are the same."""
+        a, b, item, choice = self.a, self.b, self.choice.item, self.choice
+        shown = list(choice.order) if self.all_heads else []
+        scale = self._scale()
+        real = ~(a.query_padding[item] | b.query_padding[item])  # [L]
+        heads = range(a.weights.shape[1]) if self.all_heads else None
+        changes = (
+            _change(a.weights[item], b.weights[item]) if self.all_heads else _change(*self.weights)[None]
+        )  # [H or 1, L, S]
+        largest = float(np.fmax.reduce(np.abs(changes[:, real]), axis=None, initial=0)) or 1.0
+        change = Scale("change", -largest, largest)
+        name = f"{self.names[1]} − {self.names[0]}"
+        maps = tuple(
+            Map(f"head {head}", head, changes[head], change, short=_moved(changes[head, real]), source="difference")
+            for head in shown
+        )
+        one = Map(name, self.head, changes[self.head] if heads else changes[0], change, source="difference")
+        looks = [self._looks(i, None if self.head is None else [self.head]) for i in (0, 1)]
+        own_names = (a.query_tokens[item], a.key_tokens[item]) != (b.query_tokens[item], b.key_tokens[item])
+        tokens = [sides(trace, item, width) for trace in (a, b)]
+        widest = [max(side[i].widest for side in tokens) for i in (0, 1)]
+        notes = [_note(note) for note in self.shared.notes]
+        captions = (
+            [(f"{name} of every head, as ordered in {self.names[1]}: by how much its weights change on average, signs aside",)]
+            if shown
+            else []
+        )
+        L, S = self.weights[0].shape
+        place = arrange(
+            width, len(shown), L, S, *widest, tokens[1][1].numbered, maps=3, own_names=own_names,
+            bars={1: ticks_width(scale), 2: ticks_width(change)}, captions=max(len(captions) + len(notes), 1),
+        )  # fmt: skip
+        if shown:
+            captions = [
+                tuple(text + more for more in around.pooled(strip_pool(place, (L, S)), "change") for text in captions[0])
+            ]
+        strip = Tiles(maps, _either(self._looks(0, shown), self._looks(1, shown)), *tokens[1]) if shown else None
+        large = [
+            Large(self._map(0, scale), looks[0], *tokens[0]),
+            Large(self._map(1, scale), looks[1], *tokens[1]),
+            Large(one, _either(*looks), *tokens[1], strong=True),
+        ]
+        chosen = choice.head if self.head is not None else None, choice.query, choice.key
+        return picture(place, strip, large, chosen, [scale, change], theme, [*captions, *notes])
+
+    def apart(self, theme, width):
+        """A and B with cells of their own."""
+        scale, halves, large = self._scale(), [], []
+        stacked = width < NARROW
+        half = width if stacked else width // 2
+        for i, trace in enumerate((self.a, self.b)):
+            rows, columns = sides(trace, self.choice.item, half)
+            L, S = self.weights[i].shape
+            halves.append(
+                arrange(half, 0, L, S, rows.widest, columns.widest, columns.numbered, maps=1,
+                        bars={0: ticks_width(scale)} if i else {}, captions=2)
+            )  # fmt: skip
+            large.append(Large(self._map(i, scale), self._looks(i, None if self.head is None else [self.head]), rows, columns))
+        place = halves[0].beside(halves[1], stacked)
+        chosen = self.head, self.choice.query, self.choice.key
+        notes = [_note(note) for note in self.shared.notes]
+        return picture(place, None, large, chosen, [scale], theme, notes, linked=False)
+
+
+def _change(before, after):
+    return (after.astype(np.float64) - before).astype(np.float32)
+
+
+def _moved(change):
+    """What a label says of a head: the mean change of its real rows' weights, its sign aside."""
+    mean = float(np.nanmean(np.abs(change))) if np.isfinite(change).any() else float("nan")
+    return (f"changes {mean:.2g}", f"{mean:.2g}") if np.isfinite(mean) else ("n/a", "n/a")
+
+
+def _either(a, b):
+    """The looks of cells that hold no weight in one of two Traces: of two that meet, the first of LOOKS."""
+    found, taken = {}, False
+    for name in tiles.LOOKS:
+        found[name] = (a[name] | b[name]) & ~np.bool_(taken)
+        taken = taken | found[name]
+    return found
+
+
+def _note(note):
+    """A note as texts of one line, the longest first."""
+    return note, note.partition(":")[0] + "."

@@ -5,7 +5,7 @@ the tokens' texts are. So nothing overlaps or is cut at any width, and tests can
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 NARROW, NARROW_FOR_THREE = 640, 860  # px: below, two large maps or more, or three, stand one above the other
 CAPTION = 22  # px: a line of words above everything
@@ -124,6 +124,21 @@ class Geometry:
     stacked: bool
     legend: Box
     names: Map | None = None
+
+    def beside(self, other, below=False):
+        """The Geometry of both pictures, the large maps and bars of ``other`` to the right of these or ``below`` them."""
+        aside, down = (0, self.legend.y) if below else (self.width, 0)
+        maps = tuple(replace(map, box=_moved(map.box, aside, down)) for map in other.maps)
+        bars = tuple(_moved(bar, aside, down) for bar in other.bars)
+        width, bottom = max(self.width, other.width + aside), max(self.legend.y, other.legend.y + down)
+        legend = Box(0, bottom, width, self.legend.height)
+        return replace(
+            self, width=width, height=math.ceil(legend.bottom), maps=self.maps + maps, bars=self.bars + bars, legend=legend
+        )
+
+
+def _moved(box, aside, down):
+    return Box(box.x + aside, box.y + down, box.width, box.height)
 
 
 def arrange(

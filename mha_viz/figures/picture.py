@@ -169,7 +169,7 @@ def _large(place, i, one, pool, chosen, theme):
     over = [
         *tiles.hatches(looks, np.zeros((1, 2)), where, theme, 8 if spacious else 6, pool.step),
         *one.map.numbers(hidden, cell, where, (0, 0), theme),
-        *tiles.marks((min(chosen[2], S - 1), min(chosen[1], L - 1)), np.zeros((1, 2)), (S, L), cell, names, theme),
+        *tiles.marks((chosen[2], chosen[1]), np.zeros((int(chosen[1] < L and chosen[2] < S), 2)), (S, L), cell, names, theme),
     ]
     title, map = place.maps[i].title, place.maps[i]
     entry = {
