@@ -23,7 +23,7 @@ def synthetic(settings=None, *, engine="torch", dtype="float32"):
 
     settings = settings or Settings()
     s = settings
-    check_layer_memory(s.embed_dim, s.kdim, s.vdim)
+    check_layer_memory(s.embed_dim, s.kdim, s.vdim, s.num_heads)
     extra = s.add_bias_kv + s.add_zero_attn
     check_memory(s.N, s.num_heads, s.L, s.S + extra, s.embed_dim, dropout=s.training and s.dropout > 0)
     generator = torch.Generator().manual_seed(s.seed)
