@@ -115,12 +115,26 @@ def undefined_words(looks, cell, axes, theme):
     return found
 
 
+def label_widths(labels):
+    """px that the widest of such labels takes in each of the ways in which a strip can say it."""
+    bold = 1.06
+    return {
+        "line": max(width_of(name, 14) * bold + width_of(f" {said}", 14) for name, said, _ in labels),
+        "lines": max(max(width_of(name, 14) * bold, width_of(said, 14)) for name, said, _ in labels),
+        "percent": max(width_of(_least(name), 13) * bold + width_of(f" {value}", 13) for name, _, value in labels),
+    }
+
+
+def _least(name):
+    return name.removeprefix("head ").replace("average", "avg")
+
+
 def strip_labels(strip, origins, labels, axes, theme):
     """The labels above tiles, (name, what is said of it, its value alone), as one trace of texts."""
     texts = []
     for name, said, value in labels:
         between, more = {"line": (" ", said), "lines": ("<br>", said), "percent": (" ", value)}[strip.words]
-        name = name.removeprefix("head ").replace("average", "avg") if strip.words == "percent" else name
+        name = _least(name) if strip.words == "percent" else name
         texts.append(f"<b>{name}</b><span style='color:{theme.soft}'>{between}{more}</span>")
     x, y = (origins - [0.5, 0.5 + (3 + strip.names) / strip.cell[1]]).T  # 3 px above the tile's corner, or its names
     return {

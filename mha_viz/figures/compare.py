@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from mha_viz.analysis import choose, largest_changes
 from mha_viz.analysis.compare import common
-from mha_viz.figures import around, tiles
+from mha_viz.figures import around
 from mha_viz.figures.geometry import NARROW, arrange
 from mha_viz.figures.heads import looks_of, sides, ticks_width
 from mha_viz.figures.labels import visible
@@ -21,8 +21,9 @@ def difference(a, b, view, theme="light", width=1104, names=("A", "B")):
 
     A and B share the scale of ``view``; B − A has a diverging one around zero, orange where B has less and blue where it has more.
     Above them stands B − A of every head where both have as many, ordered as in B. Other head counts leave the averages, and that is
-    what is compared. Traces of other sizes share no cells: then A and B stand side by side, each with its own tokens and zoom, and the
-    picture says so. Cells are hatched in B − A where they are in either. ``names`` are what the two are called.
+    what is compared. Traces of other sizes share no cells: then A and B stand side by side, each with its own tokens and zoom, and
+    the picture says so. Cells are hatched in B − A where they are in either; what changed since only one masks it shows through.
+    ``names`` are what the two are called.
 
     ``layout.meta`` is that of ``heads``, and each tile has its ``source``: "a", "b" or "difference".
     """
@@ -119,6 +120,7 @@ class _Both:
         place = arrange(
             width, len(shown), L, S, *widest, tokens[1][1].numbered, maps=3, own_names=own_names,
             bars={1: ticks_width(scale), 2: ticks_width(change)}, captions=max(len(captions) + len(notes), 1),
+            labels=around.label_widths([map.label for map in maps]) if maps else None,
         )  # fmt: skip
         if shown:
             captions = [
@@ -143,7 +145,7 @@ class _Both:
             L, S = self.weights[i].shape
             halves.append(
                 arrange(half, 0, L, S, rows.widest, columns.widest, columns.numbered, maps=1,
-                        bars={0: ticks_width(scale)} if i else {}, captions=2)
+                        bars={0: ticks_width(scale)} if i else {}, captions=2, stacked=stacked)
             )  # fmt: skip
             large.append(Large(self._map(i, scale), self._looks(i, None if self.head is None else [self.head]), rows, columns))
         place = halves[0].beside(halves[1], stacked)
@@ -159,16 +161,20 @@ def _change(before, after):
 def _moved(change):
     """What a label says of a head: the mean change of its real rows' weights, its sign aside."""
     mean = float(np.nanmean(np.abs(change))) if np.isfinite(change).any() else float("nan")
-    return (f"changes {mean:.2g}", f"{mean:.2g}") if np.isfinite(mean) else ("n/a", "n/a")
+    return (f"Δ {mean:.2g}", f"{mean:.2g}") if np.isfinite(mean) else ("n/a", "n/a")
 
 
 def _either(a, b):
-    """The looks of cells that hold no weight in one of two Traces: of two that meet, the first of LOOKS."""
-    found, taken = {}, False
-    for name in tiles.LOOKS:
-        found[name] = (a[name] | b[name]) & ~np.bool_(taken)
-        taken = taken | found[name]
-    return found
+    """The looks of cells that hold no weight in one of two Traces. What only one masks still changed: those have a look of their own."""
+    undefined = a["undefined"] | b["undefined"]
+    masked = (a["masked"] & b["masked"]) & ~undefined
+    once = (a["masked"] ^ b["masked"]) & ~undefined
+    return {
+        "undefined": undefined,
+        "masked": masked,
+        "once": once,
+        "padded": (a["padded"] | b["padded"]) & ~(undefined | masked | once),
+    }
 
 
 def _note(note):

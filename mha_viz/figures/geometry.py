@@ -11,7 +11,8 @@ NARROW, NARROW_FOR_THREE = 640, 860  # px: below, two large maps or more, or thr
 CAPTION = 22  # px: a line of words above everything
 GAP = 12  # px between tiles of the strip
 EDGE = 4  # px beside and below the strip's tiles for the frame around one
-LABELS = {"line": (144, 22), "lines": (78, 40), "percent": (52, 22)}  # of tiles: from how many px across, and how many above
+LABELS = {"line": 144, "lines": 78, "percent": 52}  # px that the labels of tiles take, see Strip
+LABEL_HEIGHTS = {"line": 22, "lines": 40, "percent": 22}  # px
 TITLE, MIN_TITLE = (
     28,
     {1: 190, 2: 190, 3: 110},
@@ -142,20 +143,24 @@ def _moved(box, aside, down):
 
 
 def arrange(
-    width, heads, queries, keys, row_texts, column_texts, numbered=False, *, maps=2, own_names=True, bars=None, captions=1
-):
+    width, heads, queries, keys, row_texts, column_texts, numbered=False, *, maps=2, own_names=True, bars=None, captions=1,
+    stacked=None, labels=LABELS,
+):  # fmt: skip
     """The Geometry of a strip of ``heads`` tiles of ``queries`` × ``keys`` cells, and large ``maps`` of as many, ``width`` px wide.
 
     ``row_texts`` and ``column_texts`` are the widths in px of the widest names of rows and columns; columns that are just
     ``numbered`` need not all be named. Each map has its ``own_names`` of rows, or only the first one has. ``bars`` tells after which
     maps a colour bar stands, and how wide its numbers are: {1: 26} where nobody says. So many lines of ``captions`` come first.
+    Maps are ``stacked`` where nobody says and the width is small. ``labels`` are the px that labels of the strip take: see LABELS.
     """
     bars = {maps - 1: BAR_TICKS} if bars is None else bars
-    stacked, title_width = width < (NARROW_FOR_THREE if maps > 2 else NARROW), MIN_TITLE[maps]
+    if stacked is None:
+        stacked = width < (NARROW_FOR_THREE if maps > 2 else NARROW)
+    title_width = MIN_TITLE[maps]
     # A 16:10 window whose page leaves `width` for the picture leaves about this height under its controls.
     budget = 640 if stacked else min(max(0.58 * width, 540), 820)
     top = CAPTION * captions
-    strip = _strip(width, heads, queries, keys, top, budget) if heads else None
+    strip = _strip(width, heads, queries, keys, top, budget, labels) if heads else None
     top = (strip.area.bottom + 18 if strip else top) + TITLE
     row_labels = max(math.ceil(row_texts) + 8, CORNER)
     across, legend = (1, 56) if stacked else (maps, 32)
@@ -163,25 +168,25 @@ def arrange(
     between = 0 if stacked else sum(BAR + ticks for i, ticks in bars.items() if i < maps - 1)
     beside = 12 if stacked else BAR + bars[maps - 1] if maps - 1 in bars else 12
 
-    def gap_for(labels):
+    def gap_for(names):
         if stacked:
             return 0
-        return max(24, labels.overhang + 8 + (CORNER - row_labels if own_names else 0))
+        return max(24, names.overhang + 8 + (CORNER - row_labels if own_names else 0))
 
-    def cell_for(labels):
-        gap = gap_for(labels)
-        room = width - named * row_labels - (across - 1) * gap - between - max(beside, labels.overhang + 4)
+    def cell_for(names):
+        gap = gap_for(names)
+        room = width - named * row_labels - (across - 1) * gap - between - max(beside, names.overhang + 4)
         thin = room - (across - 1) * (title_width - gap)  # where the others are narrower than their titles
-        tall = 1.2 * room if stacked else max(budget - top - labels.height - legend - 6, 224)
+        tall = 1.2 * room if stacked else max(budget - top - names.height - legend - 6, 224)
         return _cell(queries, keys, min(room / across, thin), tall, largest=96, smallest_side=96)
 
-    labels, cell = _label_columns(cell_for, column_texts, numbered)
-    size, gap = (keys * cell[0], queries * cell[1]), gap_for(labels)
-    placed, bar_boxes, x, y = [], [], row_labels, top + labels.height
+    names, cell = _label_columns(cell_for, column_texts, numbered)
+    size, gap = (keys * cell[0], queries * cell[1]), gap_for(names)
+    placed, bar_boxes, x, y = [], [], row_labels, top + names.height
     for i in range(maps):
         first = own_names or i == 0 or stacked
         box = Box(x, y, *size)
-        placed.append(Map(box, cell, row_labels if first else 0, labels, title_width))
+        placed.append(Map(box, cell, row_labels if first else 0, names, title_width))
         bottom = box.bottom
         if i in bars and stacked:
             bar_boxes.append(Box(row_labels, bottom + 10, max(size[0], 160), BAR_LYING))
@@ -189,7 +194,7 @@ def arrange(
         elif i in bars:
             bar_boxes.append(Box(box.right + 18, y, BAR + bars[i] - 18, max(size[1], 140)))
         if stacked:
-            y = bottom + (22 if bottom == box.bottom else 0) + TITLE + labels.height
+            y = bottom + (22 if bottom == box.bottom else 0) + TITLE + names.height
         else:
             x += max(size[0], title_width - gap) + gap + (BAR + bars[i] if i in bars else 0) + (row_labels if own_names else 0)
     bottom = max(box.bottom for box in [*(map.box for map in placed), *bar_boxes])
@@ -197,7 +202,7 @@ def arrange(
     return Geometry(width, math.ceil(legend_box.bottom), strip, tuple(placed), tuple(bar_boxes), stacked, legend_box)
 
 
-def arrange_all(width, tiles, queries, keys, row_texts, column_texts, numbered=False, bar_ticks=BAR_TICKS):
+def arrange_all(width, tiles, queries, keys, row_texts, column_texts, numbered=False, bar_ticks=BAR_TICKS, labels=LABELS):
     """The Geometry of so many tiles alone, as large as the width allows and two screens hold: see ``arrange``."""
     stacked = width < NARROW
     budget = 2 * (640 if stacked else min(max(0.58 * width, 540), 820))
@@ -208,67 +213,66 @@ def arrange_all(width, tiles, queries, keys, row_texts, column_texts, numbered=F
     def grid(columns):
         rows = -(-tiles // columns)
 
-        def cell_for(labels):
-            room = (width - row_labels - (columns - 1) * GAP - max(beside, labels.overhang + 4)) / columns
-            return _cell(queries, keys, room, 640, largest=96, smallest_side=32)
+        def room_for(names):
+            return (width - row_labels - (columns - 1) * GAP - max(beside, names.overhang + 4)) // columns
 
-        labels, cell = _label_columns(cell_for, column_texts, numbered)
-        tile = keys * cell[0], queries * cell[1]
-        room = (width - row_labels - (columns - 1) * GAP - max(beside, labels.overhang + 4)) / columns
-        across = min(max(math.ceil(tile[0]), 160), math.floor(room))  # a label may need more room than a narrow tile
-        words, label = _words(across)
-        label += labels.height
-        step = across + GAP, math.ceil(tile[1]) + label + GAP
-        area = Box(
-            row_labels - EDGE, CAPTION, (columns - 1) * step[0] + math.ceil(tile[0]) + 2 * EDGE, rows * step[1] - GAP + EDGE
+        names, cell = _label_columns(
+            lambda names: _cell(queries, keys, room_for(names), 640, largest=96, smallest_side=32), column_texts, numbered
         )
-        strip = Strip(columns, rows, area, cell, tile, step, label, words, labels.height)
+        tile = keys * cell[0], queries * cell[1]
+        across = min(max(math.ceil(tile[0] - 1e-6), math.ceil(labels["line"])), room_for(names))  # a label may need more room
+        words, label_height = _words(across, labels)
+        step = across + GAP, math.ceil(tile[1] - 1e-6) + label_height + names.height + GAP
+        area = Box(
+            row_labels - EDGE, CAPTION, (columns - 1) * step[0] + math.ceil(tile[0] - 1e-6) + 2 * EDGE, rows * step[1] - GAP + EDGE
+        )
+        strip = Strip(columns, rows, area, cell, tile, step, label_height + names.height, words, names.height)
         first = strip.place(0)
         if stacked:
             bar = Box(row_labels, area.bottom + 8, max(tile[0], 160), BAR_LYING)
         else:
-            bar = Box(area.right + 14, first.y, BAR + bar_ticks - 18, min(max(area.bottom - first.y, 140), 320))
+            bar = Box(area.right + 18 - EDGE, first.y, BAR + bar_ticks - 18, min(max(area.bottom - first.y, 140), 320))
         legend_box = Box(0, max(area.bottom, bar.bottom) + 8, width, legend)
-        names = Map(first, cell, row_labels, labels)
-        return Geometry(width, math.ceil(legend_box.bottom), strip, (), (bar,), stacked, legend_box, names)
+        map = Map(first, cell, row_labels, names)
+        return Geometry(width, math.ceil(legend_box.bottom), strip, (), (bar,), stacked, legend_box, map)
 
-    most = max(min(tiles, int((width - row_labels - beside + GAP) // (LABELS["percent"][0] + 24 + GAP))), 1)
+    most = max(min(tiles, int((width - row_labels - beside + GAP) // (labels["percent"] + 24 + GAP))), 1)
     grids = [grid(columns) for columns in range(1, most + 1)]
     fitting = [place for place in grids if place.height <= budget] or [min(grids, key=lambda place: place.height)]
     return max(fitting, key=lambda place: (place.strip.tile[0] * place.strip.tile[1], -place.height))
 
 
-def _strip(width, heads, queries, keys, top, budget):
+def _strip(width, heads, queries, keys, top, budget, labels):
     """The arrangement in evenly filled rows that gives the largest tiles within its share of the budget; else the lowest one."""
     share, tallest = (0.45 if width < NARROW else 0.34) * budget, min(max(0.16 * budget, 72), 128)
     fitting, first = [], None
     for rows in range(1, heads + 1):
         columns = -(-heads // rows)
         room = (width - 2 * EDGE - (columns - 1) * GAP) // columns
-        if room < LABELS["percent"][0] and columns > 1:
+        if room < labels["percent"] and columns > 1:
             continue
-        strip = _rows_of(columns, rows, room, queries, keys, top, tallest)
+        strip = _rows_of(columns, rows, room, queries, keys, top, tallest, labels)
         first = first or strip
         spare = share / rows - strip.label_height - GAP
         if spare >= 40:
-            fitting.append(_rows_of(columns, rows, room, queries, keys, top, min(tallest, spare)))
+            fitting.append(_rows_of(columns, rows, room, queries, keys, top, min(tallest, spare), labels))
     return max(fitting, key=lambda s: s.tile[0] * s.tile[1], default=first)
 
 
-def _rows_of(columns, rows, room, queries, keys, top, tallest):
+def _rows_of(columns, rows, room, queries, keys, top, tallest, labels):
     cell = _cell(queries, keys, room, tallest, largest=28, smallest_side=32)
     tile = keys * cell[0], queries * cell[1]
-    across = min(max(math.ceil(tile[0]), 128), room)  # a label may need more room than a narrow tile
-    words, label = _words(across)
-    step = across + GAP, math.ceil(tile[1]) + label + GAP
-    area = Box(0, top, (columns - 1) * step[0] + math.ceil(tile[0]) + 2 * EDGE, rows * step[1] - GAP + EDGE)
+    across = min(max(math.ceil(tile[0] - 1e-6), 128), room)  # a label may need more room than a narrow tile
+    words, label = _words(across, labels)
+    step = across + GAP, math.ceil(tile[1] - 1e-6) + label + GAP
+    area = Box(0, top, (columns - 1) * step[0] + math.ceil(tile[0] - 1e-6) + 2 * EDGE, rows * step[1] - GAP + EDGE)
     return Strip(columns, rows, area, cell, tile, step, label, words)
 
 
-def _words(across):
+def _words(across, labels):
     """What a label says above a tile that many px across, and how high it is."""
-    words = next(words for words, (least, _) in LABELS.items() if across >= least or words == "percent")
-    return words, LABELS[words][1]
+    words = next(words for words, least in labels.items() if across + GAP - 4 >= least or words == "percent")
+    return words, LABEL_HEIGHTS[words]
 
 
 def _cell(queries, keys, width, height, largest, smallest_side):

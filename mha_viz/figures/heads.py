@@ -50,11 +50,22 @@ def spec(trace, view, theme="light", width=1104):
     texts, ticks = (rows.widest, columns.widest, columns.numbered), ticks_width(scale)
     large, strip = [], None
     if view.arrangement == "all":
-        place = arrange_all(width, len(shown) + 1, L, S, *texts, ticks)
+        place = arrange_all(
+            width, len(shown) + 1, L, S, *texts, ticks, around.label_widths([map.label for map in (*own, average)])
+        )
         strip = Tiles((*own, average), looks_of(trace, item, shown, average=True), rows, columns)
     else:
         pair = view.arrangement == "pair"
-        place = arrange(width, len(shown) if pair else 0, L, S, *texts, maps=2 if pair else 1, bars={int(pair): ticks})
+        place = arrange(
+            width,
+            len(shown) if pair else 0,
+            L,
+            S,
+            *texts,
+            maps=2 if pair else 1,
+            bars={int(pair): ticks},
+            labels=around.label_widths([map.label for map in own]),
+        )
         strip = Tiles(tuple(own), looks_of(trace, item, shown), rows, columns) if pair else None
         large = [Large(own[shown.index(choice.head)], looks_of(trace, item, [choice.head]), rows, columns, strong=True)]
         large += [Large(average, looks_of(trace, item, None), rows, columns)] if pair else []

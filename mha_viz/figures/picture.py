@@ -32,6 +32,10 @@ class Map:
     source: str | None = None
 
     @property
+    def label(self):
+        return (self.name, *self.short)
+
+    @property
     def signed(self):
         return self.scale.kind == "change"
 
@@ -147,7 +151,7 @@ def _strip(place, strip, pool, chosen, theme):
             over += tiles.marks((key, query), origins[row == i], (S, L), box.cell, name_axes(place, i), theme)
     else:
         over += tiles.marks((key, query), origins, (S, L), box.cell, STRIP, theme)
-    over.append(around.strip_labels(box, origins, [(map.name, *map.short) for map in strip.maps], STRIP, theme))
+    over.append(around.strip_labels(box, origins, [map.label for map in strip.maps], STRIP, theme))
     entries = []
     for i, (map, (x, y)) in enumerate(zip(strip.maps, firsts, strict=True)):
         label = box.label(i)

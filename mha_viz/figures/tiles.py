@@ -5,9 +5,10 @@ The traces are plain dicts: that is many times faster than Plotly's classes, and
 
 import numpy as np
 
-LOOKS = {  # in the order of the legend; of two that meet, the first wins
+LOOKS = {  # in the order of the legend; of two that meet, the first wins; "once" where two Traces are compared
     "undefined": ("undefined: no key left", "x"),
     "masked": ("masked: may not be read", "/"),
+    "once": ("masked in one of the two", "/"),
     "padded": ("padded query", "."),
 }
 
@@ -124,8 +125,9 @@ def hatches(cells, origins, axes, theme, size, step=(1, 1)):
             tile, x, y = np.repeat(np.arange(len(origins)), len(x)), np.tile(x, len(origins)), np.tile(y, len(origins))
         x0, y0 = origins[tile].T - 0.5
         pattern = {
-            "shape": LOOKS[name][1], "size": size, "solidity": 0.2 if name == "padded" else 0.3, "fillmode": "replace",
-            "fgcolor": theme.hatch, "bgcolor": theme.paper,
+            "shape": LOOKS[name][1], "size": 2 * size if name == "once" else size, "fillmode": "replace", "fgcolor": theme.hatch,
+            "solidity": {"padded": 0.2, "once": 0.15}.get(name, 0.3),
+            "bgcolor": "rgba(0,0,0,0)" if name == "once" else theme.paper,  # what was lost, or won, is seen through it
         }  # fmt: skip
         traces.append({
             "type": "scatter", "mode": "lines", "x": (x0 + x * step[0]).astype(np.float32),
@@ -171,6 +173,7 @@ def numbers(values, hidden, colors, axes, first=(0.0, 0.0), digits=3, sign=""):
     rows, columns = np.nonzero(~hidden)
     return {
         "type": "scatter", "mode": "text", "x": (first[0] + columns).astype(np.float32), "y": (first[1] + rows).astype(np.float32),
-        "xaxis": axes[0], "yaxis": axes[1], "text": [f"{value:{sign}.{digits}f}" for value in values[rows, columns].tolist()],
+        "xaxis": axes[0], "yaxis": axes[1],
+        "text": [f"{value:{sign}.{digits}f}".replace("-", "−") for value in values[rows, columns].tolist()],
         "textfont": {"size": 13, "color": colors}, "hoverinfo": "skip", "showlegend": False,
     }  # fmt: skip

@@ -3,7 +3,7 @@
 from itertools import combinations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mha_viz.figures.geometry import CORNER, NARROW, ROW_PITCH, Box, arrange, arrange_all
@@ -50,7 +50,7 @@ ARRANGEMENTS = {
 
 
 @pytest.mark.parametrize("arranged", ARRANGEMENTS.values(), ids=ARRANGEMENTS)
-@settings(derandomize=True, deadline=None, max_examples=80)
+@settings(derandomize=True, deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(case=PLACES)
 def test_nothing_overlaps_and_nothing_is_cut(arranged, case):
     place = arranged(*case)
