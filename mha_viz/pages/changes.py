@@ -4,10 +4,8 @@ import streamlit as st
 
 from mha_viz.core.rules import Wrong
 from mha_viz.pages.draft import unspelled
-from mha_viz.pages.messages import plain
-from mha_viz.pages.shapes import token
+from mha_viz.pages.messages import plain, spelled
 from mha_viz.pages.toolbar import change
-from mha_viz.settings import to_address
 
 COUNT = 10
 
@@ -17,10 +15,9 @@ def changes(a, b, settings, view, choice):
     from mha_viz.analysis.compare import common, largest_changes
 
     st.markdown(f"**A**: {in_words(unspelled(view.pinned), settings)}  \n**B**: {in_words(settings, unspelled(view.pinned))}")
-    shared = common(a, b)
-    for note in shared.notes:
-        st.info(plain(note), icon=":material/compare:")
-    heads = [head for head in choice.order if head in shared.heads]
+    shared = common(a, b)  # what it notes is said on the picture
+    same_heads = a.weights.shape[1] == b.weights.shape[1]
+    heads = [head for head in choice.order if head in shared.heads] if same_heads else []
     try:
         found = largest_changes(a, b, min(choice.item, shared.items - 1), heads or None, COUNT)
     except Wrong:
@@ -31,21 +28,23 @@ def changes(a, b, settings, view, choice):
     st.markdown(f"**Largest changes**, B − A, in {len(heads)} heads" if heads else "**Largest changes**, B − A, in the average")
     with st.container(horizontal=True, key="changes"):
         for number, found_at in enumerate(found):
-            words = f"{found_at.change:+.4f} head {found_at.head} · {cell_in_words(b, choice.item, found_at)}"
+            where = "average" if found_at.head is None else f"head {found_at.head}"
+            words = f"{found_at.change:+.4f} {where} · {cell_in_words(b, choice.item, found_at)}"
             about = f"A {found_at.a:.6f}, B {found_at.b:.6f}"
-            where = {"head": found_at.head, "cell": (found_at.query, found_at.key)}
-            st.button(plain(words), key=f"change_{number}", help=about, on_click=change, kwargs=where)
+            chosen = {"head": choice.head if found_at.head is None else found_at.head, "cell": (found_at.query, found_at.key)}
+            st.button(plain(words), key=f"change_{number}", help=about, on_click=change, kwargs=chosen)
 
 
 def in_words(settings, other):
     """What these Settings have that the others have not."""
-    spelled = [to_address(**vars(s)) for s in (settings, other)]
     mine = {name: value for name, value in vars(settings).items() if value != getattr(other, name)}
-    if not mine:
-        return "the same settings" if spelled[0] else "the default settings"
-    return plain(", ".join(f"{name} = {value}" for name, value in mine.items()))
+    return plain(", ".join(f"{name} = {spelled(value)}" for name, value in mine.items()) or "the same settings")
 
 
 def cell_in_words(trace, item, cell):
-    asks = token("query", cell.query, trace.query_tokens[item])
-    return f"{asks} → {token('key', cell.key, trace.key_tokens[item])}"
+    asks, is_read = trace.query_tokens[item][cell.query], trace.key_tokens[item][cell.key]
+    return f"{named(cell.query, asks)} → {named(cell.key, is_read)}"
+
+
+def named(index, name):
+    return str(index) if name == str(index) else f"{index} “{name}”"

@@ -48,6 +48,7 @@ def layer():
             "dropout",
             left.number_input,
             "dropout",
+            value=None,
             step=0.05,
             format="%.2f",
             help="The share of weights dropped in train mode.",
@@ -150,7 +151,8 @@ def masks():
 
 
 def number(name, label, help, column=st, **options):
-    return control(name, column.number_input, label, step=1, help=help, **options)
+    """A whole number. One that is cleared is None, which breaks a rule and says so, and not silently 0."""
+    return control(name, column.number_input, label, value=None, step=1, help=help, **options)
 
 
 def padding(name, label, column):

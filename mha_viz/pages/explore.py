@@ -82,9 +82,9 @@ def picture(trace, pinned, view, look):
 
         return difference(pinned, trace, view, **look), describe_difference(pinned, trace, view)
     if view.picture == "lines":
-        from mha_viz.figures.lines import describe_lines, lines
+        from mha_viz.figures import lines
 
-        return lines(trace, view, **look), describe_lines(trace, view)
+        return lines.spec(trace, view, **look), lines.describe_lines(trace, view)
     from mha_viz.figures.heads import describe, spec
 
     return spec(trace, view, **look), describe(trace, view)
@@ -103,7 +103,8 @@ def pinned_trace(view):
 
 def choose_cell(head, query, key):
     """A click on a cell: in a head's map it chooses the head as well, in the average's the cell alone. Painting, it masks the cell."""
-    if st.session_state.draft["masked"] and st.session_state.get("paint"):
+    painting = st.session_state.draft["masked"] and st.session_state.get("paint")
+    if painting and query is not None and key is not None:
         draft.paint(query, key)
         st.session_state.painted = True
     else:

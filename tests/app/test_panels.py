@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 
 import numpy as np
 import pytest
@@ -152,3 +153,19 @@ def test_an_address_that_points_beyond_the_trace_says_so_until_something_changes
     assert "head = 8: points to 8" in said and "points to 25, and there are 20" in said
     assert held(at)["seed"] == 11
     assert "points to" not in page_text(set_to(at, "seed", 12))
+
+
+def test_the_largest_changes_are_listed_and_lead_to_their_cells():
+    at = opened(pinned="seed=8")
+    assert "**A**: seed \\= 8" in page_text(at) or "**A**: seed = 8" in page_text(at)
+    first = next(button for button in at.get("button") if button.key == "change_0")
+    head, query, key = map(int, re.findall(r"head (\d+) · (\d+) → (\d+)", first.label.replace("\\", ""))[0])
+    a, b = synthetic(Settings(seed=8)).weights[0], synthetic().weights[0]
+    real = np.abs(b - a)[:, :17]
+    assert np.abs(b - a)[head, query, key] == real.max()
+    at = first.click().run()
+    assert (at.query_params["head"], at.query_params["cell"]) == (str(head), f"{query},{key}")
+
+
+def test_equal_settings_have_no_changes():
+    assert "No weight of a real query changed" in page_text(opened(pinned=""))
