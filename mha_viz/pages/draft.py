@@ -27,19 +27,21 @@ STAND_INS = {  # what a widget holds at first whose field is None until a switch
 def arrive():
     """Take the address over where a person went to another one: a first visit, a shared link, Back.
 
-    Somebody quick changes a second thing before the address of the first has reached the browser. Such an address is behind, and
-    comes with a change; Back comes with none.
+    Somebody quick changes a second thing before the address of the first has reached the browser. Such an address is an earlier
+    one and comes with a change; Back to it comes with none.
     """
-    query = st.query_params.to_dict()
-    if "draft" in st.session_state and (query == st.session_state.address or held() != st.session_state.written):
+    state, query = st.session_state, st.query_params.to_dict()
+    if "draft" in state and query == state.address:
+        state.behind = []
+        return
+    if "draft" in state and query in state.behind and held() != state.written:
         return
     settings, view, notes = from_address(query)
-    st.session_state.draft = {}
+    state.draft, state.behind = {}, []
     for name, value in raw(settings).items():
         put(name, value)
-    st.session_state.view = View(**view)
-    st.session_state.notes, st.session_state.address = notes, query
-    st.session_state.written = st.session_state.arrived = held()
+    state.view, state.notes, state.address = View(**view), notes, query
+    state.written = state.arrived = held()
 
 
 def notes(trace):
@@ -177,5 +179,6 @@ def write_address():
             continue  # what spells nothing cannot be in an address
     spelled |= to_address(**asdict(st.session_state.view))
     if spelled != st.session_state.address:
+        st.session_state.behind.append(st.session_state.address)  # which the browser shows until it hears of this one
         st.session_state.address = spelled
         st.query_params.from_dict(spelled)

@@ -306,7 +306,15 @@ def test_a_change_that_overtakes_the_address_of_the_one_before_loses_nothing():
     assert shows(at, Settings(seed=11, causal=True))
     at.query_params.clear()
     set_to(at, "view_order", "index")
+    assert shows(at, Settings(seed=11, causal=True), View(order="index"))
     assert at.query_params == {"seed": "11", "causal": "1", "order": "index"}
+
+
+def test_back_twice_at_once_is_no_change_of_a_widget():
+    at = set_to(set_to(opened(), "seed", 11), "seed", 12)
+    at.query_params = {}
+    set_to(at, "seed", 11)  # what the browser still holds: it has not drawn the first step back yet
+    assert shows(at, Settings())
 
 
 def test_back_returns_to_what_was_set_then():
