@@ -1,7 +1,8 @@
 // The browser's half of live.py: draws the figure in place, and answers pointer and keys without asking the server. What there is to
 // point at and to choose, a spot, is known to the figure's kind alone: see Maps and Lines.
 
-const CONFIG = { displayModeBar: false, doubleClick: "reset", showTips: false };
+const CONFIG = { displayModeBar: false, doubleClick: false, showTips: false };
+const TWICE = 400; // ms between the clicks of a double click
 const PATIENCE = 1500; // ms that a first picture of the wrong width waits for the right one
 let count = 0; // of pictures, for ids
 const pictures = new WeakMap(); // a component's element → its Picture, which outlives every update
@@ -181,7 +182,7 @@ class Picture {
   // Pointer and keys ------------------------------------------------------------------------------------------------
 
   listen(signal) {
-    let pressed = null;
+    let pressed = null, before = -Infinity;
     this.plot.addEventListener("pointerdown", (event) => (pressed = event), true);
     // Plotly lays a sheet over the window while a button is down, so the release is heard there.
     window.addEventListener("pointerup", (event) => {
@@ -190,6 +191,9 @@ class Picture {
       const spot = still && event.button === 0 ? this.at(event) : null;
       pressed = null;
       if (spot) this.choose(spot);
+      // Not left to Plotly, for which an update between the clicks makes them two.
+      if (still && event.timeStamp - before < TWICE) this.resetZoom();
+      before = still ? event.timeStamp : -Infinity;
     }, { capture: true, signal });
     window.addEventListener("pointercancel", () => (pressed = null), { signal }); // a finger that scrolls the page
     this.plot.addEventListener("pointermove", (event) => {
@@ -208,7 +212,7 @@ class Picture {
   }
 
   pressed(event) {
-    const spot = this.kind.reached(event.key, this.chosen);
+    const spot = this.kind.reached(event.key, this.chosen, event.shiftKey);
     if (spot) this.choose(spot);
     else if (event.key !== "Escape") return;
     else if (this.button.hidden) this.send.setTriggerValue("reset", true);

@@ -18,7 +18,7 @@ _mount = st.components.v2.component(
     "mha_live",
     html=(_HERE / "live.html").read_text("utf-8"),
     css=(_HERE / "live.css").read_text("utf-8"),
-    js="\n".join((_HERE / name).read_text("utf-8") for name in ("live.js", "maps.js", "lines.js")),
+    js="\n".join((_HERE / name).read_text("utf-8") for name in ("live.js", "maps.js", "pointing.js", "lines.js")),
     isolate_styles=False,  # Plotly's own styles are the page's
 )
 
@@ -67,10 +67,15 @@ def _checked(cell, meta):
     except (TypeError, KeyError):
         return None
     lines = meta.get("kind") == "lines"
-    heads = [None, *(panel["head"] for panel in meta["panels"])] if lines else [tile["head"] for tile in meta["tiles"]]
-    for index, tokens in ((query, meta["queries"]), (key, meta["keys"])):
+    heads = (
+        {None, *(panel["head"] for panel in meta["panels"])}
+        if lines
+        else {tile["head"] for tile in meta["tiles"]} | {*meta["order"]}
+    )
+    sides = [meta] if lines else meta["sides"]
+    for index, tokens in ((query, "queries"), (key, "keys")):
         token = lines and index is None
-        if not token and not (type(index) is int and 0 <= index < len(tokens)):
+        if not token and not (type(index) is int and 0 <= index < max(len(side[tokens]) for side in sides)):
             return None
     return {"head": head, "query": query, "key": key} if head in heads else None
 

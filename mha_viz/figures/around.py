@@ -125,6 +125,11 @@ def label_widths(labels):
     }
 
 
+def title_of(strip, name):
+    """A tile's name as its label has it, and the size of that text in px."""
+    return [_least(name), 13] if strip.words == "percent" else [name, 14]
+
+
 def _least(name):
     return name.removeprefix("head ").replace("average", "avg")
 
@@ -134,8 +139,7 @@ def strip_labels(strip, origins, labels, axes, theme):
     texts = []
     for name, said, value in labels:
         between, more = {"line": (" ", said), "lines": ("<br>", said), "percent": (" ", value)}[strip.words]
-        name = _least(name) if strip.words == "percent" else name
-        texts.append(f"<b>{name}</b><span style='color:{theme.soft}'>{between}{more}</span>")
+        texts.append(f"<b>{title_of(strip, name)[0]}</b><span style='color:{theme.soft}'>{between}{more}</span>")
     x, y = (origins - [0.5, 0.5 + (3 + strip.names) / strip.cell[1]]).T  # 3 px above the tile's corner, or its names
     return {
         "type": "scatter", "mode": "text", "x": x, "y": y, "xaxis": axes[0], "yaxis": axes[1], "text": texts,

@@ -111,21 +111,19 @@ class _Both:
         tokens = [sides(trace, item, width) for trace in (a, b)]
         widest = [max(side[i].widest for side in tokens) for i in (0, 1)]
         notes = [_note(note) for note in self.shared.notes]
-        captions = (
-            [(f"{name} of every head, as ordered in {self.names[1]}: by how much its weights change on average, signs aside",)]
-            if shown
-            else []
-        )
+        captions = [
+            f"{name} of every head, as ordered in {self.names[1]} (Δ: by how much its weights change on average, signs aside)",
+            f"{name} of every head (Δ: mean change, signs aside)",
+        ]
         L, S = self.weights[0].shape
         place = arrange(
             width, len(shown), L, S, *widest, tokens[1][1].numbered, maps=3, own_names=own_names,
-            bars={1: ticks_width(scale), 2: ticks_width(change)}, captions=max(len(captions) + len(notes), 1),
+            bars={1: ticks_width(scale), 2: ticks_width(change)}, captions=bool(shown) + len(notes),
             labels=around.label_widths([map.label for map in maps]) if maps else None,
         )  # fmt: skip
         if shown:
-            captions = [
-                tuple(text + more for more in around.pooled(strip_pool(place, (L, S)), "change") for text in captions[0])
-            ]
+            pool = strip_pool(place, (L, S))
+            notes.insert(0, [text + more for more in around.pooled(pool, "change") for text in captions])
         strip = Tiles(maps, _either(self._looks(0, shown), self._looks(1, shown)), *tokens[1]) if shown else None
         large = [
             Large(self._map(0, scale), looks[0], *tokens[0]),
@@ -133,7 +131,7 @@ class _Both:
             Large(one, _either(*looks), *tokens[1], strong=True),
         ]
         chosen = choice.head if self.head is not None else None, choice.query, choice.key
-        return picture(place, strip, large, chosen, [scale, change], theme, [*captions, *notes])
+        return picture(place, strip, large, chosen, [scale, change], theme, notes)
 
     def apart(self, theme, width):
         """A and B with cells of their own."""

@@ -223,9 +223,7 @@ def arrange_all(width, tiles, queries, keys, row_texts, column_texts, numbered=F
         across = min(max(math.ceil(tile[0] - 1e-6), math.ceil(labels["line"])), room_for(names))  # a label may need more room
         words, label_height = _words(across, labels)
         step = across + GAP, math.ceil(tile[1] - 1e-6) + label_height + names.height + GAP
-        area = Box(
-            row_labels - EDGE, CAPTION, (columns - 1) * step[0] + math.ceil(tile[0] - 1e-6) + 2 * EDGE, rows * step[1] - GAP + EDGE
-        )
+        area = Box(row_labels - EDGE, CAPTION, (columns - 1) * step[0] + across + 2 * EDGE, rows * step[1] - GAP + EDGE)
         strip = Strip(columns, rows, area, cell, tile, step, label_height + names.height, words, names.height)
         first = strip.place(0)
         if stacked:

@@ -25,11 +25,11 @@ def heads(trace, view, theme="light", width=1104):
     largest weight of each block, and cell i of n lies in block ⌊i · blocks / n⌋.
 
     ``layout.meta`` says what stands where, for whoever answers the pointer: ``tiles``, one per heatmap and in their order, each with
-    its ``head`` (None: the average), the ids of its ``axes``, its first cell's centre ``x0``, ``y0``, the px of its ``label``, whether
-    its rows and columns are ``named`` beside it, and the index of its ``side``; ``sides``, the tokens of rows and columns in full
-    (``queries``, ``keys``) and as drawn (``rows``, ``columns``), the latter at an ``angle``; ``names``, all short texts that axes of
-    the layout have, and how many px apart those must stand to be drawn; ``order``, the heads shown; ``largest``, where scales end;
-    ``chosen``, the head, query and key.
+    its ``head`` (None: the average), the ids of its ``axes``, its first cell's centre ``x0``, ``y0``, the px of its ``label``, the
+    ``title`` in that and its size, whether its rows and columns are ``named`` beside it, and the index of its ``side``; ``sides``,
+    the tokens of rows and columns in full (``queries``, ``keys``) and as drawn (``rows``, ``columns``), the latter at an ``angle``;
+    ``names``, all short texts that axes of the layout have, and how many px apart those must stand to be drawn; ``order``, the heads
+    shown; ``largest``, where scales end; ``chosen``, the head, query and key.
     """
     return go.Figure(spec(trace, view, theme, width))
 

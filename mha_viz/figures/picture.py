@@ -159,6 +159,7 @@ def _strip(place, strip, pool, chosen, theme):
         entries.append({
             "head": map.head, "source": map.source, "axes": STRIP, "x0": x, "y0": y,
             "label": [label.x, label.y, label.width, label.height], "named": [named_rows, place.names is not None],
+            "title": around.title_of(box, map.name),
         })  # fmt: skip
     return maps, over, entries
 
@@ -179,6 +180,7 @@ def _large(place, i, one, pool, chosen, theme):
     entry = {
         "head": one.map.head, "source": one.map.source, "axes": where, "x0": 0, "y0": 0,
         "label": [title.x, title.y, title.width, title.height], "named": [map.row_labels > 0, True],
+        "title": [one.map.name, 17],
     }  # fmt: skip
     return [one.map.heatmap(where, (0, 0), pool, 1 if spacious else 0)], over, [entry]
 

@@ -32,10 +32,20 @@ def picture():
         st.session_state["view"] = View(head=head, cell=(query, key))
         st.session_state["said"] = f"head {head} query {query} key {key}"
 
+    def let_go():
+        st.session_state["view"] = View()
+        st.session_state["said"] = "let go"
+
+    def ask(format):
+        serial = st.session_state.get("save", {}).get("serial", 0) + 1
+        st.session_state["save"] = {"format": format, "name": "maps of a test", "serial": serial}
+
+    for format in ("png", "svg"):
+        st.button(format, on_click=ask, args=(format,))
     view = st.session_state.get("view", View())
     live(
         spec(trace, view, st.query_params.get("theme", "light"), measured_width("maps")),
-        key="maps", alt=describe(trace, view), on_choose=choose,
+        key="maps", alt=describe(trace, view), on_choose=choose, on_reset=let_go, save=st.session_state.get("save"),
     )  # fmt: skip
     st.write("chosen:", st.session_state.get("said", "nothing"))
 

@@ -1,8 +1,10 @@
 """The live picture in a real browser: it stays in place, keeps its zoom, names what is pointed at and reports what is chosen."""
 
+import re
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import TimeoutError
 
 PAGE = Path(__file__).with_name("page.py")
 AT = """(plot, [tile, query, key]) => {
@@ -246,3 +248,43 @@ def test_the_tip_follows_the_numbers_under_a_resting_pointer(live):
     head = maps(page).evaluate("plot => plot.layout.meta.tiles[0].head")
     value = maps(page).evaluate("plot => plot._fullData[0].z[1][1]")
     assert tip.inner_text() == f"head {head}\nquery 1 “q1” → key 1 “k<1>”\nweight {value:.6f}"
+
+
+def test_escape_resets_the_zoom_first_and_then_lets_go_of_the_cell(live):
+    page = live(queries=8)
+    click(page, 4, 2, 6)
+    page.get_by_text("query 2 key 6").wait_for()
+    drag(page, (5, 1, 1), (5, 5, 6))
+    page.get_by_role("button", name="Reset zoom").wait_for()
+    maps(page).focus()
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Reset zoom").wait_for(state="hidden")
+    assert page.get_by_text("query 2 key 6").is_visible()
+    page.keyboard.press("Escape")
+    wait_until_chosen(page, "let go")
+
+
+def test_it_is_saved_by_the_browser_as_it_is_on_screen(live):
+    page = live(queries=8)
+    width = maps(page).evaluate("plot => plot._fullLayout.width")
+    drag(page, (4, 1, 1), (4, 5, 6))
+    page.get_by_role("button", name="Reset zoom").wait_for()
+    for format, read in (("png", png_size), ("svg", svg_size)):
+        with page.expect_download() as download:
+            page.get_by_role("button", name=format, exact=True).click()
+        assert download.value.suggested_filename == f"maps of a test.{format}"
+        content = Path(download.value.path()).read_bytes()
+        assert read(content) == width * (2 if format == "png" else 1)
+    names = re.findall(r">q(\d)<", content.decode())
+    assert set(names) < set("01234567")  # zoomed in
+    with pytest.raises(TimeoutError), page.expect_download(timeout=300):
+        click(page, 4, 3, 3)  # another update saves nothing
+
+
+def png_size(content):
+    assert content[:8] == b"\x89PNG\r\n\x1a\n"
+    return int.from_bytes(content[16:20], "big")
+
+
+def svg_size(content):
+    return float(re.search(r'<svg[^>]* width="([\d.]+)"', content.decode())[1])
