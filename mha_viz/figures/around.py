@@ -40,14 +40,23 @@ def captions(order):
     )
 
 
-def pooled(pool, what="weight"):
-    """What a caption adds where tiles are pooled, the longest first; ("",) where they are not."""
-    if pool.whole:
+def pooled(tiles, large, what="weight"):
+    """What a caption adds where the Pool of the tiles, of the large maps or both stands for several cells; the longest first, ("",) where
+    all are whole. None for maps that there are not."""
+    small, big = (None if pool is None or pool.whole else _block(pool) for pool in (tiles, large))
+    if small and big:
+        long = f"each pixel of a tile is the largest {what} of {small} cells, of a large map {big}"
+        return f" · pooled: {long}", f" · pooled, max of {small}, large maps {big}"
+    block = small or big
+    if not block:
         return ("",)
+    where = "" if small or tiles is None else ", large maps"
+    return f" · pooled{where}: each pixel is the largest {what} of {block} cells", f" · pooled, max of {block}"
+
+
+def _block(pool):
     down, across = pool.size
-    up_to = "" if pool.L % pool.rows == 0 and pool.S % pool.columns == 0 else "up to "
-    block = f"{up_to}{down} × {across}"
-    return f" · pooled: each pixel is the largest {what} of {block} cells", f" · pooled, max of {block}"
+    return f"{'' if pool.L % pool.rows == 0 and pool.S % pool.columns == 0 else 'up to '}{down} × {across}"
 
 
 def percent(part):

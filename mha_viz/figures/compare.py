@@ -11,7 +11,7 @@ from mha_viz.figures import around
 from mha_viz.figures.geometry import NARROW, arrange
 from mha_viz.figures.heads import looks_of, sides, ticks_width
 from mha_viz.figures.labels import visible
-from mha_viz.figures.picture import Large, Map, Tiles, picture, strip_pool
+from mha_viz.figures.picture import Large, Map, Tiles, large_pool, picture, strip_pool
 from mha_viz.figures.scale import Scale
 from mha_viz.figures.theme import THEMES
 
@@ -122,8 +122,8 @@ class _Both:
             labels=around.label_widths([map.label for map in maps]) if maps else None,
         )  # fmt: skip
         if shown:
-            pool = strip_pool(place, (L, S))
-            notes.insert(0, [text + more for more in around.pooled(pool, "change") for text in captions])
+            pools = strip_pool(place, (L, S)), large_pool((L, S))
+            notes.insert(0, [text + more for more in around.pooled(*pools, "change") for text in captions])
         strip = Tiles(maps, _either(self._looks(0, shown), self._looks(1, shown)), *tokens[1]) if shown else None
         large = [
             Large(self._map(0, scale), looks[0], *tokens[0]),

@@ -177,7 +177,8 @@ def arrange(
         gap = gap_for(names)
         room = width - named * row_labels - (across - 1) * gap - between - max(beside, names.overhang + 4)
         thin = room - (across - 1) * (title_width - gap)  # where the others are narrower than their titles
-        tall = 1.2 * room if stacked else max(budget - top - names.height - legend - 6, 224)
+        left = budget - top - names.height - legend - 6
+        tall = 1.2 * room if stacked else max(left, 224) if left >= 190 else 340  # beyond a screen maps may as well be large
         return _cell(queries, keys, min(room / across, thin), tall, largest=96, smallest_side=96)
 
     names, cell = _label_columns(cell_for, column_texts, numbered)

@@ -7,8 +7,7 @@ from mha_viz.analysis import choose
 from mha_viz.figures import around, tiles
 from mha_viz.figures.geometry import arrange, arrange_all
 from mha_viz.figures.labels import Names, visible, width_of
-from mha_viz.figures.picture import Large, Map, Tiles, picture, strip_pool
-from mha_viz.figures.pool import Pool
+from mha_viz.figures.picture import Large, Map, Tiles, large_pool, picture, strip_pool
 from mha_viz.figures.scale import Scale, largest_weight
 from mha_viz.figures.theme import THEMES
 
@@ -69,10 +68,9 @@ def spec(trace, view, theme="light", width=1104):
         strip = Tiles(tuple(own), looks_of(trace, item, shown), rows, columns) if pair else None
         large = [Large(own[shown.index(choice.head)], looks_of(trace, item, [choice.head]), rows, columns, strong=True)]
         large += [Large(average, looks_of(trace, item, None), rows, columns)] if pair else []
-    pool = strip_pool(place, (L, S)) if strip else Pool(L, S, L, S)
-    texts = [text + note for note in around.pooled(pool) for text in around.captions(view.order)]
-    if view.arrangement == "one":
-        texts = [f"One head of {H}"]
+    texts = (f"One head of {H}",) if view.arrangement == "one" else around.captions(view.order)
+    small, big = strip_pool(place, (L, S)) if strip else None, large_pool((L, S)) if large else None
+    texts = [text + note for note in around.pooled(small, big) for text in texts]
     found = picture(place, strip, large, (choice.head, choice.query, choice.key), [scale], theme, [texts])
     found["layout"]["meta"]["order"] = shown
     return found

@@ -89,7 +89,7 @@ def picture(place, strip, large, chosen, scales, theme, captions, linked=True):
         small = Side(strip.rows, strip.columns, strip_pool(place, (L, S)))
         data, more, meta = _strip(place, strip, small.pool, chosen, theme)
     for i, one in enumerate(large):
-        pool = Pool.fitting(*one.map.values.shape, MOST, MOST)
+        pool = large_pool(one.map.values.shape)
         sides.append(Side(one.rows, one.columns, pool))
         maps, rest, entries = _large(place, i, one, pool, chosen, theme)
         data, more, meta = data + maps, more + rest, meta + entries
@@ -125,6 +125,11 @@ def picture(place, strip, large, chosen, scales, theme, captions, linked=True):
 def strip_pool(place, shape):
     """The Pool of the tiles of a strip: never more cells than px."""
     return Pool.fitting(*shape, place.strip.tile[1], place.strip.tile[0])
+
+
+def large_pool(shape):
+    """The Pool of a large map: at most MOST blocks a side."""
+    return Pool.fitting(*shape, MOST, MOST)
 
 
 def _strip(place, strip, pool, chosen, theme):
