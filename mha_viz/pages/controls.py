@@ -3,7 +3,7 @@
 import streamlit as st
 
 from mha_viz.core.rules import Wrong, divisors, head_dim
-from mha_viz.pages.draft import change_case, control, prepare_mask, put
+from mha_viz.pages.draft import SIZES, change_case, control, draw, prepare_mask, put
 from mha_viz.pages.toolbar import show
 
 
@@ -11,6 +11,7 @@ def controls():
     """Draw every control; the draft holds what they say."""
     with st.sidebar:
         source()
+        sizes()
         layer()
         tokens()
         masks()
@@ -24,20 +25,20 @@ def source():
     )  # fmt: skip
 
 
-def layer():
+@st.fragment(key="sizes")
+def sizes():
+    """embed_dim, num_heads, and the rule that binds them."""
     left, right = st.columns(2)
-    E = number("embed_dim", "embed_dim", "Numbers per token, E. A multiple of num_heads.", left)
+    E = number("embed_dim", "embed_dim", "Numbers per token, E. A multiple of num_heads.", left, rerun=SIZES)
     with right:
         H = num_heads(E)
     st.html(f"<p class='head-dim' role='status'>{head_dim_in_words(E, H)}</p>")
-    show(
-        "divisors",
-        st.checkbox,
-        "only heads that divide",
-        st.session_state.view.divisors,
-        "visible",
-        help="Offer no other num_heads.",
-    )
+    divisors_only = st.session_state.view.divisors
+    about = "Offer no other num_heads."
+    show("divisors", st.checkbox, "only heads that divide", divisors_only, "visible", rerun=SIZES, help=about)
+
+
+def layer():
     either(
         "batch_first", "layout", {True: "batch first", False: "sequence first"}, "The order of axes: every shape, no number."
     )
@@ -72,13 +73,18 @@ def num_heads(E):
     """The number of heads, any or only one that divides ``E``."""
     about = "Attention heads, H. It has to divide embed_dim."
     if not st.session_state.view.divisors or not isinstance(E, int) or E < 1:
-        return number("num_heads", "num_heads", about)
+        return number("num_heads", "num_heads", about, rerun=SIZES)
     fitting, held = divisors(E), st.session_state.draft["num_heads"]
     if held not in fitting:
         put("num_heads", held := max([d for d in fitting if d <= (held or 1)], default=1))
     st.session_state.divisor = held
-    st.selectbox("num_heads", fitting, key="divisor", help=about, on_change=lambda: put("num_heads", st.session_state.divisor))
+    st.selectbox("num_heads", fitting, key="divisor", help=about, on_change=take_divisor)
     return held
+
+
+def take_divisor():
+    put("num_heads", st.session_state.divisor)
+    draw(SIZES)
 
 
 def head_dim_in_words(E, H):
@@ -92,7 +98,9 @@ def head_dim_in_words(E, H):
 
 def tokens():
     st.markdown("**Input**")
-    own = either("own_words", "input", {False: "random tokens", True: "your words"}, "Equal words get equal embeddings.")
+    own = either(
+        "own_words", "input", {False: "random tokens", True: "your words"}, "Equal words get equal embeddings.", rerun=None
+    )
     if own:
         text("words", "Words: each line is one batch item.")
         number("seed", "seed", "Draws the layer, then the dropout. A word's embedding depends on the word alone.")
@@ -109,7 +117,7 @@ def tokens():
             "Adds the sinusoidal positional encoding, so that equal tokens at different places differ.",
         )
     with right:
-        cross = flag("cross", "source", "Cross-attention: keys and values are a sequence of their own, the source.")
+        cross = flag("cross", "source", "Cross-attention: keys and values are a sequence of their own, the source.", rerun=None)
     if cross:
         if own:
             text("source_words", "The source: a line for each batch item.")
@@ -135,7 +143,7 @@ def masks():
     with left:
         flag("causal", "causal", "A query sees itself and what came before.")
     with right:
-        windowed = flag("windowed", "window", "A query sees the keys near itself only.")
+        windowed = flag("windowed", "window", "A query sees the keys near itself only.", rerun=None)
     masked = flag("masked", "own mask", "An attn_mask of your own, L × S, typed or painted on the map.", on_change=prepare_mask)
     if windowed:
         number("window", "keys in the window", "Itself included, backwards; as far forwards too when not causal.")
@@ -169,10 +177,10 @@ def text(name, help):
     return control(name, st.text_area, help, height=88, help=help, label_visibility="collapsed")
 
 
-def either(name, label, words, help, visible=False):
+def either(name, label, words, help, visible=False, **rerun):
     """One of a few values, each shown by its ``words``."""
     shown = "visible" if visible else "collapsed"
     return control(
         name, st.segmented_control, label, options=list(words), format_func=words.get, required=True, help=help,
-        label_visibility=shown, width="stretch",
+        label_visibility=shown, width="stretch", **rerun,
     )  # fmt: skip

@@ -15,6 +15,8 @@ from mha_viz.settings import Settings, View, fit_mask, from_address, read, read_
 from mha_viz.settings.settings import TINY
 
 TYPED = ("padding", "source_padding")  # fields that are typed as text and read by settings.read
+STAGE = ["stage"]  # the fragment of everything but the sidebar
+SIZES = ["sizes", "stage"]  # and that of the sidebar's embed_dim, num_heads and the rule between them
 STAND_INS = {  # what a widget holds at first whose field is None until a switch says otherwise
     "words": "the cat sat on the mat because the cat was tired\nthe dog slept",
     "source_words": "die Katze schlief müde auf der Matte\nder Hund schlief",
@@ -122,12 +124,28 @@ def lines(mask):
     return write_mask(mask).replace("/", "\n")
 
 
-def control(name, widget, label, **options):
-    """Draw the ``widget`` of the field ``name``, holding what it held when it was last drawn, and keep what it holds now."""
+def control(name, widget, label, rerun=STAGE, on_change=None, **options):
+    """Draw the ``widget`` of the field ``name``, holding what it held when it was last drawn, and keep what it holds now.
+
+    A change draws the fragments ``rerun`` anew, and nothing else where nothing else says anything new; None: the whole page.
+    """
     if name not in st.session_state:
         st.session_state[name] = st.session_state.draft[name]
-    st.session_state.draft[name] = widget(label, key=name, **options)
+    change_of = {"on_change": on_change} if on_change else {"on_change": take, "args": (name, rerun)}
+    st.session_state.draft[name] = widget(label, key=name, **change_of, **options)
     return st.session_state.draft[name]
+
+
+def take(name, rerun):
+    """Keep what the widget of the field ``name`` holds now, and draw what depends on it."""
+    st.session_state.draft[name] = st.session_state[name]
+    draw(rerun)
+
+
+def draw(fragments):
+    """From a callback: draw these fragments alone; the whole page for None, before it was drawn once, and to go to another address."""
+    if fragments and st.session_state.get("staged") and st.query_params.to_dict() == st.session_state.address:
+        st.rerun(fragments)
 
 
 def settings():

@@ -26,17 +26,25 @@ def page():
     draft.arrive()
     controls()
     warm_up()
+    stage()
+
+
+@st.fragment(key="stage")
+def stage():
+    """Everything but the sidebar. A control whose own group says nothing new draws this alone."""
+    st.session_state.staged = True
     shown = st.session_state.setdefault("shown", Settings())
-    try:
-        settings = draft.settings()
-        trace = trace_of(settings)
-        st.session_state.shown = settings
-    except Wrong as wrong:
-        say_wrong(wrong)
-        say_not_current(shown)
-        settings, trace = shown, trace_of(shown)
-    say_notes(draft.notes(trace))
-    with st.container(key="stage"):
+    with st.container(key="messages"):  # there also when empty: what follows keeps its place, and so the picture its zoom
+        try:
+            settings = draft.settings()
+            trace = trace_of(settings)
+            st.session_state.shown = settings
+        except Wrong as wrong:
+            say_wrong(wrong)
+            say_not_current(shown)
+            settings, trace = shown, trace_of(shown)
+        say_notes(draft.notes(trace))
+    with st.container(key="picture_and_numbers"):
         heads_and_average(trace, settings)
 
 
@@ -44,14 +52,11 @@ def trace_of(settings):
     return synthetic_trace(replace(settings, batch_first=True))  # the layout changes no number
 
 
-@st.fragment
 def heads_and_average(trace, settings):
-    """The picture and what belongs to it alone: a fragment, so that looking elsewhere computes nothing anew."""
+    """The picture and what belongs to it: controls above it, numbers below."""
     from mha_viz.analysis import choose
     from mha_viz.components import live, measured_width
 
-    if st.session_state.pop("painted", False):
-        st.rerun()  # a mask was changed from within the picture: that is a setting, and the whole page's
     view = st.session_state.view
     choice = choose(trace, view)
     strip, demo = st.columns([5, 1], vertical_alignment="center")
@@ -62,15 +67,17 @@ def heads_and_average(trace, settings):
         layout_demo(trace)
     toolbar(trace, choice, view, save=lambda: save(trace, choice))
     view = st.session_state.view
-    say_wrong_view()
-    say_findings(trace, settings)
+    with st.container(key="findings"):
+        say_wrong_view()
+        say_findings(trace, settings)
     look = {"theme": st.context.theme.type or "light", "width": measured_width("picture")}
     pinned = pinned_trace(view)
     figure, alt = picture(trace, pinned, view, look)
     live(figure, key="picture", alt=alt, on_choose=choose_cell, on_reset=let_go, save=st.session_state.get("saving"))
     st.html(chosen_number(trace, choice) + what_average_hides(trace, choice.item))
-    if pinned is not None:
-        changes(pinned, trace, settings, view, choice)
+    with st.container(key="compared"):
+        if pinned is not None:
+            changes(pinned, trace, settings, view, choice)
     number_panel(trace, view, choice, look)
     draft.write_address()
 
@@ -106,7 +113,7 @@ def choose_cell(head, query, key):
     painting = st.session_state.draft["masked"] and st.session_state.get("paint")
     if painting and query is not None and key is not None:
         draft.paint(query, key)
-        st.session_state.painted = True
+        st.rerun()  # the mask's text stands in the sidebar
     else:
         change(head=st.session_state.view.head if head is None else head, cell=(query, key))
 

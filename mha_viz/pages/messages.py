@@ -14,11 +14,17 @@ def say_wrong(wrong):
         with st.container(horizontal=True, vertical_alignment="center"):
             for number, choice in enumerate(wrong.nearest):
                 label = ", ".join(f"{name} = {spelled(value)}" for name, value in choice.items())
-                st.button(label, key=f"nearest_{number}", on_click=change, kwargs=choice)
+                st.button(label, key=f"nearest_{number}", on_click=mend, kwargs=choice)
             if wrong.argument in ("embed_dim", "num_heads"):
                 show("verbatim", st.toggle, "PyTorch's own error", st.session_state.view.verbatim, label_visibility="visible")
         if wrong.argument in ("embed_dim", "num_heads") and st.session_state.view.verbatim:
             say_verbatim()
+
+
+def mend(**values):
+    """Set what was offered; its widgets stand in the sidebar, so the whole page is drawn."""
+    change(**values)
+    st.rerun()
 
 
 def say_verbatim():
@@ -34,7 +40,7 @@ def say_not_current(settings):
     """That the picture is the last good one, and of what; it steps back while it is."""
     kept = f"embed_dim {settings.embed_dim}, num_heads {settings.num_heads}"
     st.html(f"<p class='not-current'><b>Not current.</b> The picture shows the last settings that keep the rules: {kept}.</p>")
-    st.html("<style>.st-key-stage { opacity: 0.45; }</style>")
+    st.html("<style>.st-key-picture_and_numbers { opacity: 0.45; }</style>")
 
 
 def say_notes(notes):

@@ -108,18 +108,18 @@ class Lazy:
         return self.popover.__exit__(*error)
 
 
-def show(name, widget, label, value, label_visibility="collapsed", **options):
-    """The control of the View's field ``name``, holding ``value``."""
+def show(name, widget, label, value, label_visibility="collapsed", rerun=None, **options):
+    """The control of the View's field ``name``, holding ``value``. A change draws its own fragment anew, or those of ``rerun``."""
     key = f"view_{name}"
     st.session_state[key] = value
-    widget(label, key=key, label_visibility=label_visibility, on_change=read, args=(name,), **options)
+    widget(label, key=key, label_visibility=label_visibility, on_change=read, args=(name, rerun), **options)
 
 
 def either(name, value, options, words):
     show(name, st.segmented_control, name, value, options=list(options), format_func=words.get, required=True)
 
 
-def read(name):
+def read(name, rerun=None):
     """Take one field of the View from its control; what breaks a rule is said, and the View stays as it was."""
     value = st.session_state[f"view_{name}"]
     if name == "limits":
@@ -127,6 +127,7 @@ def read(name):
     elif name == "heads":
         value = tuple(value) or None
     change(**{name: value})
+    draft.draw(rerun)
 
 
 def change(**values):

@@ -300,14 +300,14 @@ def test_a_bad_value_of_an_address_falls_back_alone():
 
 
 def test_a_change_that_overtakes_the_address_of_the_one_before_loses_nothing():
-    at = set_to(opened(), "seed", 11)
-    at.query_params.clear()  # the browser has not heard of seed 11 yet
-    set_to(at, "causal", True)
-    assert shows(at, Settings(seed=11, causal=True))
+    at = set_to(opened(), "windowed", True)
+    at.query_params.clear()  # the browser has not heard of the window yet
+    set_to(at, "cross", True)
+    assert shows(at, Settings(window=4, source_len=12))
     at.query_params.clear()
     set_to(at, "view_order", "index")
-    assert shows(at, Settings(seed=11, causal=True), View(order="index"))
-    assert at.query_params == {"seed": "11", "causal": "1", "order": "index"}
+    assert shows(at, Settings(window=4, source_len=12), View(order="index"))
+    assert at.query_params == {"window": "4", "source_len": "12", "order": "index"}
 
 
 def test_back_twice_at_once_is_no_change_of_a_widget():

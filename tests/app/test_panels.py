@@ -11,7 +11,7 @@ from mha_viz import Settings, View, synthetic
 from mha_viz.analysis import choose
 from mha_viz.pages.layout_demo import leak_table, leaks_in_words
 from mha_viz.pages.save import table
-from tests.app.screen import held, opened, read, set_to, widgets
+from tests.app.screen import held, opened, read, set_to, whole, widgets
 
 TINY = {"case": "tiny", "embed_dim": "4", "num_heads": "2", "batch_size": "1", "seq_len": "3", "padding": ""}
 
@@ -24,7 +24,7 @@ def page_text(at):
 
 
 def press(at, label):
-    return next(button for button in at.get("button") if button.label == label).click().run()
+    return whole(next(button for button in at.get("button") if button.label == label).click().run())
 
 
 def test_one_number_opened_gives_the_weight_that_the_map_shows():
@@ -163,7 +163,7 @@ def test_the_largest_changes_are_listed_and_lead_to_their_cells():
     a, b = synthetic(Settings(seed=8)).weights[0], synthetic().weights[0]
     real = np.abs(b - a)[:, :17]
     assert np.abs(b - a)[head, query, key] == real.max()
-    at = first.click().run()
+    at = whole(first.click().run())
     assert (at.query_params["head"], at.query_params["cell"]) == (str(head), f"{query},{key}")
 
 
