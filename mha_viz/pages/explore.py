@@ -70,8 +70,8 @@ def heads_and_average(trace, settings):
     with st.container(key="findings"):
         say_wrong_view()
         say_findings(trace, settings)
+        pinned = pinned_trace(view)
     look = {"theme": st.context.theme.type or "light", "width": measured_width("picture")}
-    pinned = pinned_trace(view)
     figure, alt = picture(trace, pinned, view, look)
     live(figure, key="picture", alt=alt, on_choose=choose_cell, on_reset=let_go, save=st.session_state.get("saving"))
     st.html(chosen_number(trace, choice) + what_average_hides(trace, choice.item))
