@@ -68,7 +68,7 @@ class Scale:
     def color_at(self, theme, drawn):
         """(r, g, b), 0 to 255, of the colour of one drawn value."""
         if self.kind == "change":
-            return mixed(theme.ink if drawn > 0 else theme.less, abs(drawn) / self.high)
+            return mixed(theme.more if drawn > 0 else theme.less, abs(drawn) / self.high)
         if self.kind == "log":
             part = math.log(max(drawn, self.low) / self.low) / math.log(self.high / self.low)
             return theme.ink_at(0 if drawn < self.low else FAINTEST + (1 - FAINTEST) * part)
@@ -98,7 +98,7 @@ class Scale:
     def _colors(self, theme):
         if self.kind != "change":
             return theme.colorscale()
-        sides = theme.less[:0:-1] + theme.ink  # both begin with the paper
+        sides = theme.less[:0:-1] + theme.more  # both begin with the paper
         return [[i / (len(sides) - 1), color] for i, color in enumerate(sides)]
 
     def ticks(self):
@@ -121,7 +121,8 @@ class Scale:
             if beyond or (self.fixed and self.kind != "change"):
                 found = {at: text for at, text in found.items() if abs(at - end) > span / 12}
                 found[end] = (mark if beyond else "") + _short(value)
-        return list(found), list(found.values())
+        places = sorted(found)
+        return places, [found[place] for place in places]
 
     def title(self, room, names=("A", "B")):
         """What the bar's title says within so many px."""

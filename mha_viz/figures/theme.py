@@ -1,8 +1,8 @@
 """The colours of figures, light and dark.
 
 ``ink`` runs from paper to full weight in nine steps that are equally far apart to the eye (in OKLab, B. Ottosson 2020): one hue
-and an even fall (rise) of lightness, so it reads the same to the colour-blind, on a projector and in grey. ``less`` is the same
-in orange: with ``ink`` it makes a diverging scale whose sides the colour-blind tell apart.
+and an even fall (rise) of lightness, so it reads the same to the colour-blind, on a projector and in grey. ``more`` is the same,
+and ``less`` in orange: a diverging scale whose sides the colour-blind tell apart.
 """
 
 from dataclasses import dataclass, replace
@@ -15,8 +15,8 @@ FONT = '"Source Sans", "Source Sans 3", "Source Sans Pro", Arial, sans-serif'
 @dataclass(frozen=True)
 class Theme:
     """Colours as #rrggbb: ``paper`` behind everything, ``text`` and quieter ``soft`` text, ``line`` around a tile, ``hatch`` for
-    cells that hold no weight, ``choice`` for what is chosen, ``ink`` for weights from zero to the largest, ``less`` for what was lost
-    from nothing to the most."""
+    cells that hold no weight, ``choice`` for what is chosen, ``ink`` for weights from zero to the largest, ``more`` and ``less`` for
+    what was won and what was lost, from nothing to the most."""
 
     paper: str
     text: str
@@ -25,6 +25,7 @@ class Theme:
     hatch: str
     choice: str
     ink: tuple[str, ...]
+    more: tuple[str, ...]
     less: tuple[str, ...]
 
     def dressed(self, colors):
@@ -49,15 +50,18 @@ class Theme:
         return readable_on(self.ink_at(fraction))
 
 
+_BLUE_ON_LIGHT = ("#ffffff", "#c9e4ff", "#91c9fe", "#5eacf4", "#308fde", "#0873bd", "#015894", "#023f6b", "#0a2549")
+_BLUE_ON_DARK = ("#0e1117", "#042c41", "#024768", "#006491", "#2082b6", "#4ea1d3", "#80bfe9", "#b6ddf8", "#f2f9ff")
+
 THEMES = {
     "light": Theme(
         paper="#ffffff", text="#1d2127", soft="#5b626d", line="#c9cdd4", hatch="#6f7682", choice="#1c6fd1",
-        ink=("#ffffff", "#c9e4ff", "#91c9fe", "#5eacf4", "#308fde", "#0873bd", "#015894", "#023f6b", "#0a2549"),
+        ink=_BLUE_ON_LIGHT, more=_BLUE_ON_LIGHT,
         less=("#ffffff", "#fed8bf", "#fab07d", "#ed893c", "#cf6b02", "#a85600", "#824101", "#5f2d00", "#3d1b00"),
     ),
     "dark": Theme(
         paper="#0e1117", text="#f0f2f6", soft="#a9b0bb", line="#3b414b", hatch="#9aa3b0", choice="#5aa9ff",
-        ink=("#0e1117", "#042c41", "#024768", "#006491", "#2082b6", "#4ea1d3", "#80bfe9", "#b6ddf8", "#f2f9ff"),
+        ink=_BLUE_ON_DARK, more=_BLUE_ON_DARK,
         less=("#0e1117", "#401e02", "#663201", "#8e4701", "#b46016", "#d28145", "#e9a577", "#f9cdaf", "#fff6f1"),
     ),
 }  # fmt: skip

@@ -41,7 +41,8 @@ def rows():
             f"picture of heads : bare figure, {heads} × {tokens}²",
             f"{taken / theirs:.2f}× ({milliseconds(taken)} : {milliseconds(theirs)}), {len(ours()) / cells:.1f} bytes a cell",
             f"≤ {BYTES} bytes a cell" if tokens >= 128 else "",
-            f"Trace to JSON, hatches and outlines included, tiles pooled to their pixels : one go.Heatmap per map; medians of {TURNS} turns; "
+            "Trace to JSON, hatches and outlines included, tiles pooled to their pixels : "
+            f"one go.Heatmap per map; medians of {TURNS} turns; "
             "a cell is one of the heads' or the average's",
         )
     yield Row(

@@ -68,7 +68,7 @@ def test_the_double_outline_shows_on_every_weight(theme):
 
 
 def test_colours_between_two_steps_are_mixed():
-    theme = Theme("#000000", "", "", "", "", "", ("#000000", "#646464", "#ffffff"), ())
+    theme = Theme("#000000", "", "", "", "", "", ("#000000", "#646464", "#ffffff"), (), ())
     assert theme.ink_at(0.25) == (50, 50, 50)
     assert theme.ink_at(-1) == (0, 0, 0) and theme.ink_at(2) == (255, 255, 255)
     assert theme.colorscale() == [[0, "#000000"], [0.5, "#646464"], [1, "#ffffff"]]
