@@ -1,6 +1,7 @@
 """The picture of heads: what it holds is what the Trace holds, and all of it is named, marked and explained."""
 
 import json
+import re
 
 import numpy as np
 import plotly.graph_objects as go
@@ -195,3 +196,102 @@ def test_it_is_described_in_words():
     )
     assert "12 masked" in words and "8 padded" in words
     assert "2 of 4 heads" in describe(trace, View(heads=(0, 1)))
+
+
+LONG = Settings(embed_dim=24, num_heads=6, batch_size=1, seq_len=150, padding=(20,), causal=True)
+
+
+def test_all_heads_large_and_the_average_last():
+    trace = synthetic(SMALL)
+    figure = spec(trace, View(arrangement="all", head=1))
+    tiles = figure["layout"]["meta"]["tiles"]
+    assert [tile["head"] for tile in tiles] == [*choose(trace, View()).order, None]
+    assert {tuple(tile["axes"]) for tile in tiles} == {("x", "y")} and all(tile["named"][1] for tile in tiles)
+    assert np.array_equal(maps(figure)[-1]["z"], trace.mean_weights[0])
+    for axis in ("xaxis2", "yaxis2"):  # names of tokens, at tiles that there are
+        texts = figure["layout"][axis]["ticktext"]
+        assert set(texts) >= set("0123") and len(texts) == len(figure["layout"][axis]["tickvals"])
+    printed = [t for t in figure["data"] if t.get("mode") == "text" and t["hoverinfo"] == "skip"]
+    assert len(printed) == 1 + len(tiles)  # the labels, and the weights of each map of 6 × 6
+
+
+def test_one_head_alone():
+    figure = spec(synthetic(SMALL), View(arrangement="one", head=2))
+    assert [trace["name"] for trace in maps(figure)] == ["head 2"]
+    assert figure["layout"]["meta"]["order"] == list(choose(synthetic(SMALL), View()).order)  # keys still walk them
+    pair = spec(synthetic(SMALL), View(head=2))
+    across = [np.diff(layout["xaxis2"]["domain"])[0] for layout in (figure["layout"], pair["layout"])]
+    assert across[0] > across[1]
+
+
+@pytest.mark.parametrize("arrangement", ["pair", "all", "one"])
+@pytest.mark.parametrize("scale", ["linear", "log", "percentile", "row"])
+@pytest.mark.parametrize("colors", ["ink", "viridis"])
+def test_plotly_accepts_every_view(arrangement, scale, colors):
+    for trace, width in ((synthetic(SMALL), 1104), (synthetic(LONG), 360)):
+        view = View(arrangement=arrangement, scale=scale, colors=colors)
+        assert to_json(heads(trace, view, "dark", width).to_plotly_json())
+
+
+@pytest.mark.parametrize("scale", ["linear", "log", "percentile"])
+def test_on_every_scale_but_one_a_map_holds_the_weights_themselves(scale):
+    trace = synthetic(SMALL)
+    figure = spec(trace, View(scale=scale, head=1))
+    assert np.array_equal(maps(figure)[-2]["z"], trace.weights[0, 1]) and "customdata" not in maps(figure)[-2]
+
+
+def test_shares_of_a_row_have_the_weights_beside_them():
+    trace = synthetic(SMALL)
+    drawn = maps(spec(trace, View(scale="row", head=1)))[-2]
+    assert np.array_equal(drawn["customdata"], trace.weights[0, 1])
+    assert np.allclose(drawn["z"].max(axis=1), 1) and "%{customdata:.6f}" in drawn["hovertemplate"]
+
+
+@pytest.mark.parametrize("kind", ["once", "stacked"])
+def test_limits_set_the_ends_of_the_colours(kind):
+    axis = spec(synthetic(SMALL), View(limits=(0.1, 0.15)), width=1104 if kind == "once" else 360)["layout"]["coloraxis"]
+    assert (axis["cmin"], axis["cmax"]) == (0.1, 0.15)
+    assert {"≤ 0.1", "≥ 0.15"} <= set(axis["colorbar"]["ticktext"])
+
+
+@pytest.mark.parametrize("arrangement", ["pair", "all"])
+def test_a_tile_never_has_more_cells_than_pixels(arrangement):
+    trace = synthetic(LONG)
+    figure = spec(trace, View(arrangement=arrangement), width=360)
+    layout = figure["layout"]
+    tile, drawn = layout["meta"]["tiles"][0], maps(figure)[0]
+    across = (
+        (layout["xaxis"]["domain"][1] - layout["xaxis"]["domain"][0]) * 360 / np.diff(layout["xaxis"]["range"])[0]
+    )  # px a cell
+    assert drawn["z"].shape[1] * 1.0 <= 150 * across + 1e-6 and drawn["z"].shape[1] < 150
+    assert drawn["dx"] * drawn["z"].shape[1] == pytest.approx(150)  # the blocks fill the tile
+    assert drawn["x0"] - drawn["dx"] / 2 == pytest.approx(tile["x0"] - 0.5)
+    assert drawn["z"].max() == trace.weights[0, tile["head"]].max()
+    assert "queries %{y}" in drawn["hovertemplate"] and "largest weight" in drawn["hovertemplate"]
+    assert any("pooled" in text["text"] for text in layout["annotations"])
+
+
+def test_a_large_map_is_pooled_beyond_512_and_says_so():
+    trace = synthetic(Settings(embed_dim=2, num_heads=1, batch_size=1, seq_len=600, padding=()))
+    figure = spec(trace, View(arrangement="one"))
+    assert maps(figure)[0]["z"].shape == (300, 300)
+    assert any("the largest weight of 2 × 2 cells" in text["text"] for text in figure["layout"]["annotations"])
+    assert len(figure["layout"]["xaxis2"]["ticktext"]) == 300 and figure["layout"]["xaxis2"]["ticktext"][1] == "2 … 3"
+
+
+@pytest.mark.parametrize(
+    ("order", "words"), [("entropy", "entropy "), ("distance", "distance "), ("self", "own "), ("index", "differs ")]
+)
+def test_labels_say_what_the_heads_are_ordered_by(order, words):
+    figure = spec(synthetic(Settings(embed_dim=16, num_heads=4, batch_size=1, seq_len=6, padding=())), View(order=order))
+    (labels,) = [trace["text"] for trace in figure["data"] if trace.get("mode") == "text" and trace["xaxis"] == "x"]
+    assert all(re.search(rf"{words}\d", label) for label in labels)
+    assert ("%" in labels[0]) == (order != "distance")
+    caption = figure["layout"]["annotations"][0]["text"]
+    assert {"entropy": "entropy, the largest first", "index": "by its number"}.get(order, "the largest first") in caption
+
+
+def test_values_are_printed_in_black_or_white_by_their_colour():
+    figure = spec(synthetic(Settings(embed_dim=8, num_heads=2, batch_size=1, seq_len=4, padding=())), View(scale="row"))
+    printed = next(t for t in figure["data"] if t.get("mode") == "text" and t["xaxis"] == "x2")
+    assert set(printed["textfont"]["color"]) == {"#000000", "#ffffff"}
