@@ -1,4 +1,6 @@
-"""A bare page with one live picture; its query parameters are the case: heads, queries, keys, causal."""
+"""A bare page with one live picture; its query parameters are the case: heads, queries, keys, causal, arrangement, scale, compare."""
+
+from dataclasses import replace
 
 import numpy as np
 import streamlit as st
@@ -7,12 +9,20 @@ from mha_viz.components import live, measured_width
 from mha_viz.core.attend import attend
 from mha_viz.core.batch import Batch
 from mha_viz.core.layer import Layer
+from mha_viz.figures.compare import difference_spec
 from mha_viz.figures.heads import describe, spec
 from mha_viz.settings import View
 
 st.set_page_config(layout="wide")
+TYPED = [
+    "<s>", "the", "the", "7", "$5", "$x$", "<pad>", "a-very-long-word-that-goes-on-and-on-and-on", "注意力", "👩‍👩‍👧", "שלום", "two\nlines",
+    "<b>bold</b>", "<img src=x onerror=alert(1)>", "&amp;", "", " ", "%{x}",
+]  # fmt: skip
 case = {name: int(value) for name, value in st.query_params.items() if value.isdigit()}
 H, L, S = case.get("heads", 4), case.get("queries", 5), case.get("keys", case.get("queries", 5))
+if "typed" in case:
+    L = S = len(TYPED)
+START = View(arrangement=st.query_params.get("arrangement", "pair"), scale=st.query_params.get("scale", "linear"))
 seed = st.number_input("seed", value=0)
 rng = np.random.default_rng(seed)
 query, key = (rng.normal(size=(1, length, 4 * H)).astype("float32") for length in (L, S))
@@ -21,19 +31,21 @@ trace = attend(
     Batch(
         query, key, causal=bool(case.get("causal")),
         attn_mask=np.arange(L)[:, None] == np.full(S, case.get("undefined", -1)),
-        query_tokens=[[f"q{i}" for i in range(L)]], key_tokens=[[f"k<{i}>" for i in range(S)]],
+        query_tokens=[TYPED if "typed" in case else [f"q{i}" for i in range(L)]],
+        key_tokens=[TYPED if "typed" in case else [f"k<{i}>" for i in range(S)]],
     ),
 )  # fmt: skip
+other = attend(trace.layer, Batch(query + 1, key))
 
 
 @st.fragment
 def picture():
     def choose(head, query, key):
-        st.session_state["view"] = View(head=head, cell=(query, key))
+        st.session_state["view"] = replace(START, head=head, cell=(query, key))
         st.session_state["said"] = f"head {head} query {query} key {key}"
 
     def let_go():
-        st.session_state["view"] = View()
+        st.session_state["view"] = START
         st.session_state["said"] = "let go"
 
     def ask(format):
@@ -42,9 +54,10 @@ def picture():
 
     for format in ("png", "svg"):
         st.button(format, on_click=ask, args=(format,))
-    view = st.session_state.get("view", View())
+    view = st.session_state.get("view", START)
+    look = st.query_params.get("theme", "light"), measured_width("maps")
     live(
-        spec(trace, view, st.query_params.get("theme", "light"), measured_width("maps")),
+        difference_spec(trace, other, view, *look) if "compare" in case else spec(trace, view, *look),
         key="maps", alt=describe(trace, view), on_choose=choose, on_reset=let_go, save=st.session_state.get("save"),
     )  # fmt: skip
     st.write("chosen:", st.session_state.get("said", "nothing"))

@@ -288,3 +288,144 @@ def png_size(content):
 
 def svg_size(content):
     return float(re.search(r'<svg[^>]* width="([\d.]+)"', content.decode())[1])
+
+
+LABEL = """(plot, tile) => {
+    const { label: [x, y, width, height] } = plot.layout.meta.tiles[tile], canvas = document.querySelector(".mha-marks");
+    const ratio = canvas.width / plot.layout.width;
+    const { data } = canvas.getContext("2d").getImageData(x * ratio, y * ratio, width * ratio, height * ratio);
+    const across = Math.round(width * ratio), tone = (at) => (data[at + 3] ? (data[at] < 80 ? 0 : data[at] < 245 ? 1 : -1) : -1);
+    let counts = [0, 0]; // dark and grey px of the longest run in a row: a bar, letters are shorter
+    for (let row = 0; row < data.length / 4 / across; row++) {
+        let run = [0, 0];
+        for (let i = 0; i < across; i++) {
+            const of = tone(4 * (row * across + i));
+            if (of < 0) run = [0, 0]; else run[of]++;
+            const longer = run[0] + run[1] - counts[0] - counts[1];
+            if (longer > 0 || (longer === 0 && run[0] > counts[0])) counts = [...run]; // its upper and lower edge are all grey
+        }
+    }
+    return counts;
+}"""
+
+
+def test_each_label_has_its_heads_value_as_a_bar_while_one_points(live):
+    page = live(heads=3, queries=5)
+    assert maps(page).evaluate(LABEL, 0) == [0, 0]
+    point(page, 4, 3, 2)  # in the average's map
+    page.locator(".mha-tip").wait_for()
+    largest = maps(page).evaluate("plot => plot.layout.meta.largest.weight")
+    for tile in range(5):
+        dark, grey = maps(page).evaluate(LABEL, tile)
+        value = maps(page).evaluate("(plot, tile) => plot._fullData[tile].z[3][2]", tile)
+        assert dark / (dark + grey) == pytest.approx(value / largest, abs=0.12), tile
+    page.mouse.move(5, 5)
+    page.locator(".mha-tip").wait_for(state="hidden")
+    assert maps(page).evaluate(LABEL, 0) == [0, 0]
+
+
+def test_row_and_column_light_up_on_both_axes_and_follow_the_zoom(live):
+    page = live(heads=2, queries=8)
+    lit = """(plot, [tile, query, key]) => {
+        const { axes: [x, y] } = plot.layout.meta.tiles[tile], canvas = document.querySelector(".mha-marks");
+        const axis = (id) => plot._fullLayout[id[0] + "axis" + id.slice(1)], ratio = canvas.width / plot.layout.width;
+        const level = (left, top) => [...canvas.getContext("2d").getImageData(left * ratio, top * ratio, 1, 1).data][3];
+        const across = axis(x)._offset + axis(x).l2p(key), down = axis(y)._offset + axis(y).l2p(query);
+        return [level(axis(x)._offset - 7, down), level(across, axis(y)._offset - 12)].map((alpha) => alpha > 0);
+    }"""
+    point(page, 2, 3, 5)
+    page.locator(".mha-tip").wait_for()
+    for tile in (2, 3):
+        assert maps(page).evaluate(lit, [tile, 3, 5]) == [True, True]
+        assert maps(page).evaluate(lit, [tile, 6, 1]) == [False, False]
+    drag(page, (3, 1, 1), (3, 5, 6))
+    page.get_by_role("button", name="Reset zoom").wait_for()
+    point(page, 3, 4, 4)
+    page.wait_for_function("document.querySelector('.mha-tip').innerText.includes('query 4')")
+    assert maps(page).evaluate(lit, [2, 4, 4]) == [True, True]
+
+
+def test_tab_walks_the_heads_and_leaves_at_the_last(live):
+    page = live(heads=3, queries=5)
+    order = maps(page).evaluate("plot => plot.layout.meta.order")
+    maps(page).focus()
+    said = page.locator(".mha-unseen[role=status]")
+    for head in order[1:]:
+        page.keyboard.press("Tab")
+        assert said.text_content().startswith(f"head {head},")
+    wait_until_chosen(page, said_cell(page, order[2]))
+    page.keyboard.press("Shift+Tab")
+    wait_until_chosen(page, said_cell(page, order[1]))
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    assert not maps(page).evaluate("plot => plot === document.activeElement")
+
+
+def said_cell(page, head):
+    chosen = maps(page).evaluate("plot => plot.layout.meta.chosen")
+    return f"head {head} query {chosen['query']} key {chosen['key']}"
+
+
+def test_one_head_alone_is_followed_by_the_next(live):
+    page = live(heads=3, queries=5, arrangement="one")
+    order = maps(page).evaluate("plot => plot.layout.meta.order")
+    maps(page).focus()
+    page.keyboard.press("Tab")
+    page.wait_for_function("name => document.querySelector('.mha-maps')._fullData[0].name === name", arg=f"head {order[1]}")
+    page.keyboard.press("Shift+Tab")
+    page.wait_for_function("name => document.querySelector('.mha-maps')._fullData[0].name === name", arg=f"head {order[0]}")
+
+
+def test_a_click_among_all_heads_chooses_one(live):
+    page = live(height=1600, heads=3, queries=5, arrangement="all")
+    order = maps(page).evaluate("plot => plot.layout.meta.order")
+    click(page, 2, 4, 1)
+    wait_until_chosen(page, f"head {order[2]} query 4 key 1")
+    click(page, 3, 0, 3)
+    wait_until_chosen(page, "head None query 0 key 3")
+
+
+def test_a_pooled_tile_says_its_block_and_opens_its_head(live):
+    page = live(heads=12, queries=128)
+    order = maps(page).evaluate("plot => plot.layout.meta.order")
+    rows = maps(page).evaluate("plot => plot._fullData[3].z.length")
+    assert rows < 128
+    point(page, 3, 50, 70)
+    page.wait_for_function("document.querySelector('.mha-tip').innerText.includes('largest weight')")
+    tip, value = page.locator(".mha-tip").inner_text(), maps(page).evaluate(
+        "plot => { const { z } = plot._fullData[3], at = (i) => Math.floor((i * z.length) / 128); return z[at(50)][at(70)]; }"
+    )  # fmt: skip
+    assert f"largest weight {value:.6f}" in tip and re.search(r"queries \d+ “q\d+” … \d+ “q\d+” → keys", tip)
+    click(page, 3, 50, 70)
+    page.wait_for_function("head => document.querySelector('.mha-maps').layout.meta.chosen.head === head", arg=order[3])
+    assert re.search(rf"head {order[3]} query (49|50|51) key (69|70|71)", page.get_by_text("chosen:").inner_text())
+
+
+def test_of_a_difference_the_tip_says_what_changed_from_what_to_what(live):
+    page = live(heads=2, queries=5, compare=1)
+    point(page, 4, 1, 2)
+    a, b, change = (maps(page).evaluate("(plot, tile) => plot._fullData[tile].z[1][2]", tile) for tile in (2, 3, 4))
+    lines = [f"change {change:+.6f}", f"A {a:.6f}, B {b:.6f}"]
+    page.wait_for_function("lines => document.querySelector('.mha-tip').innerText.endsWith(lines)", arg="\n".join(lines))
+    head = maps(page).evaluate("plot => plot.layout.meta.tiles[1].head")
+    click(page, 1, 3, 3)
+    wait_until_chosen(page, f"head {head} query 3 key 3")
+
+
+def test_on_the_scale_of_rows_the_tip_says_the_weight(live):
+    page = live(heads=2, queries=5, scale="row")
+    point(page, 2, 1, 2)
+    weight = maps(page).evaluate("plot => plot._fullData[2].customdata[1][2]")
+    page.wait_for_function("text => document.querySelector('.mha-tip').innerText.endsWith(text)", arg=f"weight {weight:.6f}")
+
+
+def test_tokens_are_shown_exactly_as_typed(live):
+    page = live(heads=1, typed=1)
+    tokens = maps(page).evaluate("plot => plot.layout.meta.keys")
+    for i, token in enumerate(tokens):
+        point(page, 1, i, i)
+        said = f"{i} “{token}”" if token != str(i) else str(i)
+        page.wait_for_function(
+            "said => document.querySelector('.mha-tip').textContent.includes(`query ${said} → key ${said}`)", arg=said
+        )
+    assert page.locator(".mha-live img").count() == 0 and page.locator(".mha-live b").count() == 0

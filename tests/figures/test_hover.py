@@ -1,5 +1,6 @@
 """In plain Plotly, as in a saved page or a notebook: pointing at a cell names its head, tokens and weight."""
 
+import re
 from contextlib import suppress
 
 import pytest
@@ -7,6 +8,7 @@ from playwright.sync_api import TimeoutError
 from plotly.offline import get_plotlyjs
 
 from mha_viz import Settings, View, synthetic
+from mha_viz.figures.compare import difference_spec
 from mha_viz.figures.heads import spec
 from mha_viz.figures.serial import to_json
 
@@ -69,6 +71,54 @@ def test_hover_names_the_right_cell(plotly, settings):
         with suppress(TimeoutError):  # hover follows a moment later
             page.wait_for_function(f"(lines) => ({HOVERED})().join() === lines", arg=",".join(expected), timeout=3000)
         assert page.evaluate(HOVERED) == expected, (tile, query, key)
+
+
+def hovers(page, at, lines):
+    """Points at a cell and waits for what hovering says."""
+    page.mouse.move(1190, 890)
+    page.mouse.move(*page.evaluate(AT, at), steps=2)
+    with suppress(TimeoutError):
+        page.wait_for_function(f"(lines) => ({HOVERED})().join() === lines", arg=",".join(lines), timeout=3000)
+    assert page.evaluate(HOVERED) == lines
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("scale", "arrangement"), [("row", "pair"), ("log", "all"), ("percentile", "one")])
+def test_hover_says_the_exact_weight_on_every_scale_and_in_every_arrangement(plotly, scale, arrangement):
+    trace = synthetic(CASES["L = 7, S = 12"])
+    page = plotly(spec(trace, View(scale=scale, arrangement=arrangement, head=1, order="index")))
+    tile = {"pair": 4, "all": 1, "one": 0}[arrangement]
+    hovers(page, [tile, 5, 9], ["head 1", "query 5", "key 9", f"weight {trace.weights[0, 1, 5, 9]:.6f}"])
+
+
+@pytest.mark.browser
+def test_hover_over_a_pooled_tile_says_its_block_and_the_largest_weight_there(plotly):
+    trace = synthetic(Settings(embed_dim=24, num_heads=12, batch_size=1, seq_len=128, padding=()))
+    page = plotly(spec(trace, View(order="index")))
+    page.mouse.move(*page.evaluate(AT, [2, 40.5, 90.5]), steps=2)
+    page.wait_for_function(f"() => ({HOVERED})()[1]?.startsWith('queries')")
+    name, *said = page.evaluate(HOVERED)
+    (top, bottom), (left, right) = ([int(n) for n in re.findall(r"\d+", line)] for line in said[:2])
+    assert name == "head 2" and abs(top - 40) <= 2 and abs(left - 90) <= 2  # a block is little more than a pixel
+    assert (bottom - top, right - left) == (1, 1)
+    assert said[2] == f"largest weight {trace.weights[0, 2, top : bottom + 1, left : right + 1].max():.6f}"
+    hovers(page, [12, 41, 91], ["head 0", "query 41", "key 91", f"weight {trace.weights[0, 0, 41, 91]:.6f}"])
+
+
+@pytest.mark.browser
+def test_hover_over_a_difference_says_the_change(plotly):
+    a, b = (synthetic(Settings(embed_dim=8, num_heads=2, batch_size=1, seq_len=5, padding=(), causal=c)) for c in (False, True))
+    page = plotly(difference_spec(a, b, View(head=1)))
+    change = b.weights[0, 1, 1, 0] - a.weights[0, 1, 1, 0]
+    hovers(page, [4, 1, 0], ["B − A", "query 1", "key 0", f"change +{change:.6f}"])
+    hovers(page, [2, 1, 0], ["A: head 1", "query 1", "key 0", f"weight {a.weights[0, 1, 1, 0]:.6f}"])
+
+
+@pytest.mark.browser
+def test_a_logarithmic_scale_has_a_bar_of_its_own(plotly):
+    page = plotly(spec(synthetic(CASES["L = 7, S = 12"]), View(scale="log")))
+    assert page.locator("#plot .colorbar").count() == 1
+    assert "weight, logarithmic" in page.locator("#plot .colorbar").text_content()
 
 
 @pytest.mark.browser
