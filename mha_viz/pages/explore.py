@@ -44,7 +44,7 @@ def stage():
             say_not_current(shown)
             settings, trace = shown, trace_of(shown)
         say_notes(draft.notes(trace))
-    with st.container(key="picture_and_numbers"):
+    with st.container(key="stage"):
         heads_and_average(trace, settings)
 
 

@@ -40,7 +40,7 @@ def say_not_current(settings):
     """That the picture is the last good one, and of what; it steps back while it is."""
     kept = f"embed_dim {settings.embed_dim}, num_heads {settings.num_heads}"
     st.html(f"<p class='not-current'><b>Not current.</b> The picture shows the last settings that keep the rules: {kept}.</p>")
-    st.html("<style>.st-key-picture_and_numbers { opacity: 0.45; }</style>")
+    st.html("<style>.st-key-stage { opacity: 0.45; }</style>")
 
 
 def say_notes(notes):
