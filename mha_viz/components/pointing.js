@@ -9,26 +9,44 @@ class Pointing {
   }
 
   draw(cell) {
+    this.maps.rooms ??= this.rooms();
     this.maps.meta.tiles.forEach((entry, tile) => {
       if (!this.maps.has(tile, cell)) return;
-      this.value(entry, this.maps.value({ ...cell, tile }));
+      this.value(entry, this.maps.rooms[tile], this.maps.value({ ...cell, tile }));
       if (entry.named[1]) this.cross(entry, tile, cell);
     });
   }
 
+  // Per label where its bar lies. Bars of one kind are of one length, so that the eye may compare them, and have the value in figures
+  // beside all of them or none.
+  rooms() {
+    const { tiles } = this.maps.meta, rooms = tiles.map((entry) => this.room(entry));
+    return rooms.map((room, tile) => {
+      const alike = rooms.filter((_, i) => tiles[i].title[1] === tiles[tile].title[1]), written = alike.every(({ long }) => long >= 16);
+      return { ...room, written, long: Math.min(90, ...alike.map(({ long, alone }) => (written ? long : alone))) };
+    });
+  }
+
+  // Where in a label the bar begins, how long it may be beside the value in figures and alone, and the lines of name and bar.
+  room({ label: [, , width, height], title: [name, size], source }) {
+    const { pen, family } = this, two = height > 36;
+    pen.font = `bold ${size}px ${family}`;
+    const start = two ? 0 : pen.measureText(name).width + 8;
+    pen.font = `13px ${family}`;
+    const figures = pen.measureText(source === "difference" ? "+0.000" : "0.000").width + 6, alone = width - start;
+    return { start, long: alone - figures, alone, first: two ? 0.28 : 0.5, line: two ? 0.74 : 0.5 };
+  }
+
   // A label while one points: the name, a bar from zero to the end of the scale, and the value where there is room.
-  value({ label: [x, y, width, height], title: [name, size], source }, value) {
-    const { pen, paper, ink } = this, signed = source === "difference", two = height > 36; // lines
-    const largest = this.maps.meta.largest[signed ? "change" : "weight"], middle = y + (two ? 0.28 : 0.5) * height;
+  value({ label: [x, y, width, height], title: [name, size], source }, { start, written, long, first, line }, value) {
+    const { pen, paper, ink } = this, signed = source === "difference", row = y + line * height;
+    const largest = this.maps.meta.largest[signed ? "change" : "weight"];
     pen.fillStyle = paper;
     pen.fillRect(x - 1, y, width + 2, height - 4); // the frame below stays
     Object.assign(pen, { fillStyle: ink, textBaseline: "middle", textAlign: "left", font: `bold ${size}px ${this.family}` });
-    pen.fillText(name, x, middle);
-    const start = two ? 0 : pen.measureText(name).width + 8, row = two ? y + 0.74 * height : middle;
+    pen.fillText(name, x, y + first * height);
     pen.font = `13px ${this.family}`;
-    const text = Number.isFinite(value) ? (signed && value > 0 ? "+" : "") + value.toFixed(3) : "n/a";
-    const room = Math.min(width, 220) - start, spelled = pen.measureText(text).width + 6, written = room - spelled >= 16;
-    const long = written ? Math.min(room - spelled, 90) : room;
+    const text = Number.isFinite(value) ? (signed && value > 0 ? "+" : "") + value.toFixed(3).replace("-", "−") : "n/a";
     if (written) pen.fillText(text, x + start + long + 6, row);
     this.bar(x + start, row - 4, long, 8, signed ? 0.5 + value / largest / 2 : value / largest, signed ? 0.5 : 0);
   }

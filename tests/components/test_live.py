@@ -398,7 +398,7 @@ def test_a_pooled_tile_says_its_block_and_opens_its_head(live):
     assert f"largest weight {value:.6f}" in tip and re.search(r"queries \d+ “q\d+” … \d+ “q\d+” → keys", tip)
     click(page, 3, 50, 70)
     page.wait_for_function("head => document.querySelector('.mha-maps').layout.meta.chosen.head === head", arg=order[3])
-    assert re.search(rf"head {order[3]} query (49|50|51) key (69|70|71)", page.get_by_text("chosen:").inner_text())
+    page.get_by_text(re.compile(rf"chosen: head {order[3]} query (49|50|51) key (69|70|71)$")).wait_for(timeout=10_000)
 
 
 def test_of_a_difference_the_tip_says_what_changed_from_what_to_what(live):
