@@ -35,7 +35,7 @@ WORDS = "the cat sat\nhello"
         ({"padding": 3}, "padding", "one per batch item", {"padding": ()}),
         ({"padding": (1, 1, 1, 1)}, "padding", "names 4 batch items, and there are 3", {"batch_size": 4}),
         ({"padding_side": "top"}, "padding_side", "right, left", {"padding_side": "left"}),
-        ({"causal": "yes"}, "causal", "True, False", {"causal": True}),
+        ({"causal": "yes"}, "causal", "true or false", {"causal": True}),
         ({"window": 0}, "window", "whole number from 1", {"window": 1}),
         ({"dropout": 1.5}, "dropout", "from 0 to 1", {"dropout": 1.0}),
         ({"dropout": float("nan")}, "dropout", "from 0 to 1", {"dropout": 0.0}),

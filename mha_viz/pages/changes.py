@@ -47,4 +47,4 @@ def cell_in_words(trace, item, cell):
 
 
 def named(index, name):
-    return str(index) if name == str(index) else f"{index} “{name}”"
+    return str(index) if name == str(index) else f"{index} “\u2068{name}\u2069”"

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from mha_viz.core.rules import Wrong, divisors, head_dim
-from mha_viz.pages.draft import SIZES, change_case, control, draw, prepare_mask, put
+from mha_viz.pages.draft import SIZES, change_case, change_input, control, draw, prepare_mask, put
 from mha_viz.pages.toolbar import show
 
 
@@ -20,8 +20,8 @@ def controls():
 def source():
     cases = {"random": "untrained layer, random weights", "tiny": "tiny case, worked by hand"}
     control(
-        "case", st.selectbox, "source", options=list(cases), format_func=cases.get, label_visibility="collapsed", on_change=change_case,
-        help="Where the weights come from. The tiny case (E 4, H 2, L 3) fits on a blackboard.",
+        "case", st.selectbox, "weights from", options=list(cases), format_func=cases.get, on_change=change_case,
+        label_visibility="collapsed", help="Where the weights come from. The tiny case (E 4, H 2, L 3) fits on a blackboard.",
     )  # fmt: skip
 
 
@@ -73,16 +73,20 @@ def num_heads(E):
     """The number of heads, any or only one that divides ``E``."""
     about = "Attention heads, H. It has to divide embed_dim."
     if not st.session_state.view.divisors or not isinstance(E, int) or E < 1:
-        return number("num_heads", "num_heads", about, rerun=SIZES)
-    fitting, held = divisors(E), st.session_state.draft["num_heads"]
-    if held not in fitting:
-        put("num_heads", held := max([d for d in fitting if d <= (held or 1)], default=1))
-    st.session_state.divisor = held
+        wanted = st.session_state.wanted = number("num_heads", "num_heads", about, rerun=SIZES)
+        return wanted
+    fitting, wanted = divisors(E), st.session_state.setdefault("wanted", st.session_state.draft["num_heads"])
+    used = wanted if wanted in fitting else max([d for d in fitting if d <= (wanted or 1)], default=1)
+    put("num_heads", used)
+    st.session_state.divisor = used
     st.selectbox("num_heads", fitting, key="divisor", help=about, on_change=take_divisor)
-    return held
+    if used != wanted:
+        st.caption(f"{wanted} does not divide {E}: {used} is used")
+    return used
 
 
 def take_divisor():
+    st.session_state.wanted = st.session_state.divisor
     put("num_heads", st.session_state.divisor)
     draw(SIZES)
 
@@ -98,9 +102,8 @@ def head_dim_in_words(E, H):
 
 def tokens():
     st.markdown("**Input**")
-    own = either(
-        "own_words", "input", {False: "random tokens", True: "your words"}, "Equal words get equal embeddings.", rerun=None
-    )
+    inputs = {False: "random tokens", True: "your words"}
+    own = either("own_words", "input", inputs, "Equal words get equal embeddings.", on_change=change_input)
     if own:
         text("words", "Words: each line is one batch item.")
         number("seed", "seed", "Draws the layer, then the dropout. A word's embedding depends on the word alone.")
@@ -117,7 +120,9 @@ def tokens():
             "Adds the sinusoidal positional encoding, so that equal tokens at different places differ.",
         )
     with right:
-        cross = flag("cross", "source", "Cross-attention: keys and values are a sequence of their own, the source.", rerun=None)
+        cross = flag(
+            "cross", "cross-att.", "Cross-attention: keys and values are a sequence of their own, the source.", rerun=None
+        )
     if cross:
         if own:
             text("source_words", "The source: a line for each batch item.")
@@ -177,10 +182,10 @@ def text(name, help):
     return control(name, st.text_area, help, height=88, help=help, label_visibility="collapsed")
 
 
-def either(name, label, words, help, visible=False, **rerun):
+def either(name, label, words, help, visible=False, **change):
     """One of a few values, each shown by its ``words``."""
     shown = "visible" if visible else "collapsed"
     return control(
         name, st.segmented_control, label, options=list(words), format_func=words.get, required=True, help=help,
-        label_visibility=shown, width="stretch", **rerun,
+        label_visibility=shown, width="stretch", **change,
     )  # fmt: skip

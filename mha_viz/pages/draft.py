@@ -40,6 +40,8 @@ def arrive():
         return
     settings, view, notes = from_address(query)
     state.draft, state.behind = {}, []
+    for remembered in ("wanted", "left", "left_padding", "typed_limits"):
+        state.pop(remembered, None)
     for name, value in raw(settings).items():
         put(name, value)
     state.view, state.notes, state.address = View(**view), notes, query
@@ -96,6 +98,14 @@ def change_case():
     for name, value in (left or raw(TINY if case == "tiny" else {})).items():
         put(name, value)
     put("case", case)
+
+
+def change_input():
+    """Between random tokens and one's own words: each has a padding of its own, words at first none."""
+    state, own = st.session_state, st.session_state.own_words
+    state.left_padding, padding = state.draft["padding"], state.get("left_padding", "" if own else raw({})["padding"])
+    put("padding", padding)
+    put("own_words", own)
 
 
 def prepare_mask():
@@ -168,7 +178,8 @@ def values():
         "window": not draft["windowed"],
         "attn_mask": not draft["masked"],
     }
-    held |= {name: None for name, is_off in off.items() if is_off}
+    empty = {name: "" for name in off if held[name] is None}  # switched on and left empty: wrong, and not the same as off
+    held |= empty | {name: None for name, is_off in off.items() if is_off}
     return held if draft["cross"] else held | {"source_padding": ""}
 
 
@@ -179,7 +190,11 @@ def spelled(settings):
 
 def unspelled(query):
     """The Settings that ``spelled`` wrote; raises Wrong where ``query`` spells none."""
-    found, _, notes = from_address(dict(parse_qsl(query)))
+    try:
+        found, _, notes = from_address(dict(parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query))))
+    except ValueError:
+        rule = "must be settings as an address spells them, as in seed=8&causal=1."
+        raise Wrong("pinned", query, rule, [{"pinned": None}]) from None
     if notes:
         raise notes[0]
     return Settings(**found)

@@ -41,7 +41,7 @@ def stage():
             st.session_state.shown = settings
         except Wrong as wrong:
             say_wrong(wrong)
-            say_not_current(shown)
+            say_not_current(shown, draft.values())
             settings, trace = shown, trace_of(shown)
         say_notes(draft.notes(trace))
     with st.container(key="stage"):
@@ -65,16 +65,17 @@ def heads_and_average(trace, settings):
     strip.html(shape_strip(trace, settings, swapped) + mode(settings))
     with demo:
         layout_demo(trace)
-    toolbar(trace, choice, view, save=lambda: save(trace, choice))
+    pinned, wrong_pin = pinned_trace(view)
+    toolbar(trace, choice, view, save=lambda: save(trace, choice, pinned))
     view = st.session_state.view
     with st.container(key="findings"):
         say_wrong_view()
+        say_notes(wrong_pin)
         say_findings(trace, settings)
-        pinned = pinned_trace(view)
     look = {"theme": st.context.theme.type or "light", "width": measured_width("picture")}
     figure, alt = picture(trace, pinned, view, look)
     live(figure, key="picture", alt=alt, on_choose=choose_cell, on_reset=let_go, save=st.session_state.get("saving"))
-    st.html(chosen_number(trace, choice) + what_average_hides(trace, choice.item))
+    st.html(chosen_number(trace, choice, pinned) + what_average_hides(trace, choice.item))
     with st.container(key="compared"):
         if pinned is not None:
             changes(pinned, trace, settings, view, choice)
@@ -98,14 +99,13 @@ def picture(trace, pinned, view, look):
 
 
 def pinned_trace(view):
-    """The Trace of A, or None where nothing is pinned or the address pins what is wrong."""
+    """The Trace of A, None where nothing is pinned; and a list of what is wrong with what is pinned."""
     if view.pinned is None:
-        return None
+        return None, []
     try:
-        return trace_of(draft.unspelled(view.pinned))
+        return trace_of(draft.unspelled(view.pinned)), []
     except Wrong as wrong:
-        say_notes([wrong])
-        return None
+        return None, [wrong]
 
 
 def choose_cell(head, query, key):

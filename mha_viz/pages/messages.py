@@ -1,5 +1,7 @@
 """What a page says: what is wrong, with the nearest right values one click away, and what is odd, with its cause."""
 
+from html import escape
+
 import streamlit as st
 
 from mha_viz.pages.draft import change
@@ -10,15 +12,28 @@ from mha_viz.settings import spell
 def say_wrong(wrong):
     """The rule that is broken, a button for each change that would keep it, and on demand PyTorch's own words."""
     with st.container(key="wrong"):
-        st.error(f"**{plain(wrong.argument)} = {plain(wrong.value)}**: {plain(wrong.rule)}", icon=":material/error:")
+        say_error(wrong)
         with st.container(horizontal=True, vertical_alignment="center"):
-            for number, choice in enumerate(wrong.nearest):
+            for number, choice in enumerate(offers(wrong)):
                 label = ", ".join(f"{name} = {spelled(value)}" for name, value in choice.items())
                 st.button(label, key=f"nearest_{number}", on_click=mend, kwargs=choice)
             if wrong.argument in ("embed_dim", "num_heads"):
                 show("verbatim", st.toggle, "PyTorch's own error", st.session_state.view.verbatim, label_visibility="visible")
         if wrong.argument in ("embed_dim", "num_heads") and st.session_state.view.verbatim:
             say_verbatim()
+
+
+def say_error(wrong):
+    st.error(f"**{plain(wrong.argument)} = {plain(spelled(wrong.value))}**: {plain(wrong.rule)}", icon=":material/error:")
+
+
+def offers(wrong):
+    """Changes that would keep the rule; where a field was emptied, what stood in it comes first."""
+    last = getattr(st.session_state.get("shown"), wrong.argument, None)
+    emptied = wrong.value in (None, "") and last not in (None, "")
+    return [{wrong.argument: last}] * emptied + [
+        choice for choice in wrong.nearest if choice != {wrong.argument: last} or not emptied
+    ]
 
 
 def mend(**values):
@@ -36,25 +51,26 @@ def say_verbatim():
     st.code(f">>> nn.MultiheadAttention(embed_dim={E}, num_heads={H})\n{said}", language=None, wrap_lines=True)
 
 
-def say_not_current(settings):
-    """That the picture is the last good one, and of what; it steps back while it is."""
-    kept = f"embed_dim {settings.embed_dim}, num_heads {settings.num_heads}"
-    st.html(f"<p class='not-current'><b>Not current.</b> The picture shows the last settings that keep the rules: {kept}.</p>")
+def say_not_current(shown, wanted):
+    """That the picture is of ``shown``, the last good Settings, where it differs from what is ``wanted``; it steps back while it is."""
+    differing = [f"{name} {spelled(value)}" for name, value in vars(shown).items() if value != wanted[name] and name in wanted]
+    of = escape(", ".join(differing) or f"embed_dim {shown.embed_dim}, num_heads {shown.num_heads}")
+    st.html(f"<p class='not-current'><b>Not current.</b> The picture shows the last settings that keep the rules: {of}.</p>")
     st.html("<style>.st-key-stage { opacity: 0.45; }</style>")
 
 
 def say_notes(notes):
     """Values of the address that fell back to their defaults, each by name."""
     if notes:
-        lines = [f"{plain(note.argument)} = {plain(note.value)}: {plain(note.rule)}" for note in notes]
-        st.warning("Left out of the address: " + "  \n".join(lines), icon=":material/link_off:")
+        lines = [f"{plain(note.argument)} = {plain(spelled(note.value))}: {plain(note.rule)}" for note in notes]
+        st.warning("The address says what cannot be shown: " + "  \n".join(lines), icon=":material/link_off:")
 
 
 def say_wrong_view():
     """A control of the view that was given what it cannot take; the view stayed as it was."""
     wrong = st.session_state.get("wrong_view")
     if wrong is not None:
-        st.error(f"**{plain(wrong.argument)} = {plain(wrong.value)}**: {plain(wrong.rule)}", icon=":material/error:")
+        say_error(wrong)
 
 
 def say_findings(trace, settings):
@@ -67,7 +83,7 @@ def say_findings(trace, settings):
 
 
 def spelled(value):
-    text = "none" if value in (None, ()) else spell(value)
+    text = "none" if value in (None, ()) else spell(value).strip() or "empty"
     return text if len(text) <= 40 else text[:37] + "…"
 
 

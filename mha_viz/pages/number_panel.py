@@ -55,7 +55,9 @@ def steps(trace, d):
     if d.dropped is not None:
         fate = "takes it: 0" if d.dropped else f"keeps it, × {d.keep_scale:.4f} = <b>{d.weight:.6f}</b>"
         yield f"<b>dropout</b> {fate}"
-    if d.norm is not None:
+    if d.norm is not None and d.norm != d.norm:
+        yield "<b>output</b>: undefined too, and with it every row that reads this query's output"
+    elif d.norm is not None:
         share = "" if d.share != d.share else f", {100 * d.share:.1f} % of what this head's row brings"
         yield f"<b>output</b>: weight × v × Wᴼ of this head adds a vector of length <b>{d.norm:.6f}</b> to the query's output{share}"
 

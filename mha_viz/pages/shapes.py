@@ -36,21 +36,30 @@ def mode(settings):
     if not settings.training:
         shown = "eval mode: no dropout"
     elif settings.dropout:
-        shown = f"train mode: weights after dropout {settings.dropout:g}, rows need not sum to 1"
+        shown = f"train mode: weights after dropout {settings.dropout:g}, rows need not sum to 1; order and differences are before it"
     else:
         shown = "train mode, dropout 0"
     untrained = f"untrained layer (seed {settings.seed}): its heads differ by chance"
     return f"<p class='mode'>{shown} · {untrained if settings.case == 'random' else 'weights and tokens worked by hand'}</p>"
 
 
-def chosen_number(trace, choice):
-    """The chosen cell's exact weight in its head and in the average."""
+def chosen_number(trace, choice, pinned=None):
+    """The chosen cell's exact weight in its head and in the average; beside a ``pinned`` Trace, A, with the change from A."""
     item, head, query, key = choice.item, choice.head, choice.query, choice.key
     asks, is_read = token("query", query, trace.query_tokens[item]), token("key", key, trace.key_tokens[item])
     in_head, in_average = written(trace.weights[item, head, query, key]), written(trace.mean_weights[item, query, key])
-    return (
-        f"<p class='chosen' role='status'>head {head} · {asks} → {is_read} <b>{in_head}</b> · average <b>{in_average}</b></p>"
-    )
+    change = ""
+    if pinned is not None and has_cell(pinned, choice):
+        before = pinned.weights[item, head, query, key]
+        change = f" · A <b>{written(before)}</b> · B − A <b>{trace.weights[item, head, query, key] - before:+.6f}</b>"
+    where = f"head {head} · {asks} → {is_read}"
+    return f"<p class='chosen' role='status'>{where} <b>{in_head}</b> · average <b>{in_average}</b>{change}</p>"
+
+
+def has_cell(trace, choice):
+    """True where a Trace has a cell at the place of this Choice."""
+    place = (choice.item, choice.head, choice.query, choice.key)
+    return all(index < count for index, count in zip(place, trace.weights.shape, strict=True))
 
 
 def written(weight):
@@ -68,4 +77,4 @@ def what_average_hides(trace, item):
 def token(kind, index, tokens):
     """``query 6 “because”``, or ``query 6`` for a token that has no name but its number."""
     name = tokens[index]
-    return f"{kind} {index}" if name == str(index) else f"{kind} {index} “{escape(name)}”"
+    return f"{kind} {index}" if name == str(index) else f"{kind} {index} “<bdi>{escape(name)}</bdi>”"

@@ -32,12 +32,13 @@ def toolbar(trace, choice, view, save):
             width=130,
         )
         show("order", st.selectbox, "order", view.order, options=list(orders()), format_func=orders().get, width=165)
-        either("arrangement", view.arrangement, ARRANGEMENTS, ARRANGEMENT_WORDS)
-        either("picture", view.picture, PICTURES, {"maps": "maps", "lines": "lines"})
-        with lazy_popover(f"heads: {len(choice.order)} of {H}", "heads") as shown:
+        comparing = view.pinned is not None  # which has one picture of its own
+        either("arrangement", view.arrangement, ARRANGEMENTS, ARRANGEMENT_WORDS, comparing)
+        either("picture", view.picture, PICTURES, {"maps": "maps", "lines": "lines"}, comparing)
+        with lazy_popover("Heads", "heads") as shown:
             if shown:
                 subset(view, H)
-        with lazy_popover(f"scale: {SCALE_WORDS[view.scale].split(' ')[0]}", "scale") as shown:
+        with lazy_popover("Scale", "scale") as shown:
             if shown:
                 scale(trace, view)
         with lazy_popover("Save", "save") as shown:
@@ -47,7 +48,7 @@ def toolbar(trace, choice, view, save):
             st.button("Pin as A", on_click=pin, help="Keep this as A; change anything, and see A, B and B − A.")
         else:
             st.button("Unpin A", on_click=change, kwargs={"pinned": None})
-        if view != View(item=view.item, pinned=view.pinned):
+        if view != first_view(view):
             st.button(
                 "Reset",
                 on_click=reset,
@@ -68,14 +69,15 @@ def subset(view, H):
     every = list(range(H))
     shown = every if view.heads is None else [head for head in view.heads if head < H] or every
     show("heads", st.pills, "heads shown", shown, options=every, selection_mode="multi", label_visibility="visible")
-    st.button("all heads", on_click=change, kwargs={"heads": None})
+    st.button(f"all {H} heads", on_click=change, kwargs={"heads": None})
 
 
 def scale(trace, view):
     show(
         "scale", st.radio, "colours", view.scale, options=list(SCALES), format_func=SCALE_WORDS.get, label_visibility="visible"
     )
-    text = "" if view.limits is None else ", ".join(f"{limit:g}" for limit in view.limits)
+    set_now = "" if view.limits is None else ", ".join(f"{limit:g}" for limit in view.limits)
+    text = st.session_state.get("typed_limits", set_now)  # what is wrong stays to be mended
     show(
         "limits", st.text_input, "limits", text, placeholder="automatic", label_visibility="visible",
         help="The weights at which the colours begin and end, as in “0, 0.5”: a colour then means the same in every picture.",
@@ -115,14 +117,16 @@ def show(name, widget, label, value, label_visibility="collapsed", rerun=None, *
     widget(label, key=key, label_visibility=label_visibility, on_change=read, args=(name, rerun), **options)
 
 
-def either(name, value, options, words):
-    show(name, st.segmented_control, name, value, options=list(options), format_func=words.get, required=True)
+def either(name, value, options, words, disabled=False):
+    options = {"options": list(options), "format_func": words.get, "required": True, "disabled": disabled}
+    show(name, st.segmented_control, name, value, **options)
 
 
 def read(name, rerun=None):
     """Take one field of the View from its control; what breaks a rule is said, and the View stays as it was."""
     value = st.session_state[f"view_{name}"]
     if name == "limits":
+        st.session_state.typed_limits = value
         value = tuple(part.strip() for part in value.replace(";", ",").split(",")) if value.strip() else None
     elif name == "heads":
         value = tuple(value) or None
@@ -134,6 +138,7 @@ def change(**values):
     try:
         st.session_state.view = replace(st.session_state.view, **values)
         st.session_state.wrong_view = None
+        st.session_state.pop("typed_limits", None)
     except Wrong as wrong:
         st.session_state.wrong_view = wrong
 
@@ -145,4 +150,12 @@ def pin():
 
 def reset():
     view = st.session_state.view
-    st.session_state.view = View(item=view.item, pinned=view.pinned)
+    st.session_state.view = first_view(view)
+    st.session_state.wrong_view = None
+    st.session_state.pop("typed_limits", None)
+
+
+def first_view(view):
+    """The View that a person sees first of this item, with what is open and compared left as it is."""
+    kept = ("item", "pinned", "opened", "divisors", "verbatim")
+    return View(**{name: getattr(view, name) for name in kept})

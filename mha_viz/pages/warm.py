@@ -19,7 +19,7 @@ def warm_up():
     gc.freeze()
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
+@st.cache_resource(max_entries=8, show_spinner="Computing…")
 def synthetic_trace(settings):
     """The Trace of these Settings, shared by every session that asks for the same."""
     from mha_viz.sources.synthetic import synthetic

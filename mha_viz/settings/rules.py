@@ -37,7 +37,9 @@ def optional(rule):
 
 
 def flag(argument, value):
-    return value if isinstance(value, bool) else one_of(argument, value, (True, False))
+    if not isinstance(value, bool):
+        raise Wrong(argument, value, "must be true or false, in an address 1 or 0.", [{argument: True}, {argument: False}])
+    return value
 
 
 def probability(argument, value):

@@ -41,10 +41,10 @@ CHANGES = [
     ({"positions": True}, {"positions": True}),
     ({"cross": True}, {"source_len": 12}),
     ({"cross": True, "source_len": 6, "source_padding": "1, 2"}, {"source_len": 6, "source_padding": (1, 2)}),
-    ({"own_words": True, "words": WORDS}, {"words": WORDS}),
+    ({"own_words": True, "words": WORDS}, {"words": WORDS, "padding": ()}),
     (
         {"own_words": True, "words": WORDS, "cross": True, "source_words": "eins zwei\ndrei"},
-        {"words": WORDS, "source_words": "eins zwei\ndrei"},
+        {"words": WORDS, "padding": (), "source_words": "eins zwei\ndrei"},
     ),
 ]
 by_change = pytest.mark.parametrize(("moves", "meant"), CHANGES, ids=lambda value: ", ".join(map(str, value)))

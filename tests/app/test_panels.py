@@ -83,6 +83,65 @@ def test_only_heads_that_divide_are_offered():
     assert held(set_to(at, "view_divisors", False))["num_heads"] == 6
 
 
+def test_what_was_wanted_comes_back_when_it_divides_again():
+    at = set_to(opened(divisors="1"), "embed_dim", 130)
+    assert held(at)["divisor"] == 5 and "8 does not divide 130: 5 is used" in [caption.value for caption in at.get("caption")]
+    assert held(set_to(at, "embed_dim", 128))["divisor"] == 8
+
+
+def test_words_and_random_tokens_have_paddings_of_their_own():
+    at = set_to(opened(padding="2"), "own_words", True)
+    assert held(at)["padding"] == ""
+    at = set_to(at, "padding", "1")
+    at = set_to(at, "own_words", False)
+    assert held(at)["padding"] == "2"
+    assert held(set_to(at, "own_words", True))["padding"] == "1"
+
+
+@pytest.mark.parametrize(("switch", "name"), [("windowed", "window"), ("cross", "source_len")])
+def test_what_is_switched_on_and_left_empty_is_wrong_and_what_stood_there_comes_first(switch, name):
+    at = set_to(set_to(opened(), switch, True), name, None)
+    assert f"{name} = empty" in at.get("error")[0].value.replace("\\", "")
+    assert not set_to(at, switch, False).get("error")
+
+
+def test_a_field_that_was_emptied_gets_back_what_stood_in_it():
+    at = set_to(opened(seed="11"), "seed", None)
+    assert [button.label for button in at.get("button") if button.label.startswith("seed")] == ["seed = 11", "seed = 0"]
+    assert held(press(at, "seed = 11"))["seed"] == 11
+
+
+def test_limits_that_are_wrong_stay_to_be_mended():
+    at = opened()
+    at.session_state["popover_scale"] = True
+    at = set_to(at.run(), "view_limits", "0.5, 0.1")
+    assert held(at)["view_limits"] == "0.5, 0.1"
+    at = set_to(at, "view_limits", "0.1, 0.5")
+    assert at.query_params["limits"] == "0.1,0.5" and not at.get("error")
+
+
+def test_not_current_names_what_differs():
+    at = set_to(opened(seq_len="3", batch_size="1", padding="", attn_mask="011/001/000"), "seq_len", 2)
+    assert "seq_len 3" in read(at, "not-current") and "num_heads" not in read(at, "not-current")
+
+
+def test_what_is_pinned_must_be_settings():
+    assert "as in seed=8&causal=1" in page_text(opened(pinned="garbage")).replace("\\", "")
+
+
+def test_beside_a_the_chosen_cell_says_both_and_the_change():
+    said = read(opened(pinned="seed=8", head="2", cell="3,4"), "chosen")
+    a, b = synthetic(Settings(seed=8)).weights[0, 2, 3, 4], synthetic().weights[0, 2, 3, 4]
+    assert f"{b:.6f}" in said and f"A {a:.6f} · B − A {b - a:+.6f}" in said
+
+
+def test_the_table_beside_a_holds_the_difference():
+    a, b = synthetic(Settings(seed=8)), synthetic()
+    line = list(csv.DictReader(io.StringIO(table(b, choose(b, View(heads=(1,))), a))))[3]
+    assert float(line["weight_a"]) == a.weights[0, 1, 0, 3]
+    assert float(line["difference"]) == float(line["weight"]) - float(line["weight_a"])
+
+
 def test_the_tiny_case_comes_and_goes_without_loss():
     at = set_to(opened(embed_dim="64", seed="11", causal="1"), "case", "tiny")
     assert "q, k, v [N 1, H 2, L 3, D 2]" in read(at, "shapes")
