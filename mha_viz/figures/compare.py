@@ -47,14 +47,14 @@ def describe_difference(a, b, view, names=("A", "B")):
         query, key = choice.query, choice.key
         cell = [float(weights[query, key]) for weights in both.weights]
         token = [f"{i} “{visible(tokens[choice.item][i])}”" for i, tokens in ((query, b.query_tokens), (key, b.key_tokens))]
-        said.append(
-            f"Chosen cell: query {token[0]}, key {token[1]}: {A} {cell[0]:.6f}, {B} {cell[1]:.6f}, {cell[1] - cell[0]:+.6f}."
-        )
+        before, after = ("undefined" if np.isnan(weight) else f"{weight:.6f}" for weight in cell)
+        change = "" if np.isnan(cell).any() else f", {cell[1] - cell[0]:+.6f}"
+        said.append(f"Chosen cell: query {token[0]}, key {token[1]}: {A} {before}, {B} {after}{change}.")
         changes = largest_changes(a, b, choice.item, None if both.head is None else [both.head], count=1)
         said += [f"Largest change: query {c.query}, key {c.key}: {c.a:.6f} to {c.b:.6f}." for c in changes]
         if not changes:
             said.append("No weight changed.")
-    return " ".join(said).replace("A's", f"{A}'s").replace("−0.000000", "0.000000")
+    return " ".join(said)
 
 
 class _Both:

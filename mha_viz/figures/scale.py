@@ -16,7 +16,7 @@ TITLES = {  # of the bar, the first that fits
     "log": ("weight, logarithmic", "weight, log"),
     "percentile": ("weight, clipped at the 99th percentile", "weight, 99th percentile", "weight"),
     "row": ("share of the row's largest weight", "share of the row's largest", "of row's largest"),
-    "change": ("B − A",),
+    "change": ("change",),
 }
 
 
@@ -124,11 +124,9 @@ class Scale:
         places = sorted(found)
         return places, [found[place] for place in places]
 
-    def title(self, room, names=("A", "B")):
+    def title(self, room):
         """What the bar's title says within so many px."""
         titles = TITLES[self.kind]
-        if self.kind == "change":
-            titles = (f"{names[1]} − {names[0]}",)
         if self.fixed:
             titles = (f"{titles[0]}, ends set by hand", *titles)
         return next((title for title in titles if width_of(title, 14) <= room), titles[-1])

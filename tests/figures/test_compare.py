@@ -52,7 +52,7 @@ def test_one_scale_for_both_and_one_around_zero():
     assert layout["coloraxis"]["cmax"] == max(trace.weights[0][:, real].max() for trace in (A, CAUSAL))
     largest = np.abs(CAUSAL.weights[0][:, real] - A.weights[0][:, real]).max()
     assert layout["coloraxis2"]["cmax"] == pytest.approx(largest) == -layout["coloraxis2"]["cmin"]
-    assert [layout[axis]["colorbar"]["title"]["text"] for axis in ("coloraxis", "coloraxis2")] == ["weight", "B − A"]
+    assert [layout[axis]["colorbar"]["title"]["text"] for axis in ("coloraxis", "coloraxis2")] == ["weight", "change"]
 
 
 def test_what_is_hidden_in_either_is_hatched_and_a_loss_to_a_mask_shows_through():
@@ -104,6 +104,14 @@ def test_equal_traces_have_no_difference():
     figure = difference_spec(A, A, View())
     assert not np.any(tiles(figure)[-1][1]["z"]) and figure["layout"]["coloraxis2"]["cmax"] == 1
     assert "No weight changed." in describe_difference(A, A, View())
+
+
+def test_what_is_undefined_in_one_of_them_has_no_change():
+    left = replace(SMALL, padding_side="left", causal=True)  # the first rows have no key
+    figure = difference_spec(A, synthetic(left), View(cell=(0, 2)))
+    assert np.isnan(tiles(figure)[-1][1]["z"][0]).all()
+    assert "undefined" in [t["legendgroup"] for t in figure["data"] if t.get("legendgroup") and t["xaxis"] == "x4"]
+    assert "B undefined." in describe_difference(A, synthetic(left), View(cell=(0, 2)))
 
 
 def test_it_is_described_in_words():
