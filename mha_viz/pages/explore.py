@@ -86,9 +86,9 @@ def heads_and_average(trace, settings):
 def picture(trace, pinned, view, look):
     """Maps or lines of this Trace, or beside those of the one that is pinned: the figure, and what it shows in words."""
     if pinned is not None:
-        from mha_viz.figures.compare import describe_difference, difference
+        from mha_viz.figures.compare import describe_difference, difference_spec
 
-        return difference(pinned, trace, view, **look), describe_difference(pinned, trace, view)
+        return difference_spec(pinned, trace, view, **look), describe_difference(pinned, trace, view)
     if view.picture == "lines":
         from mha_viz.figures import lines
 
