@@ -1,0 +1,289 @@
+"""The Explore page in a real browser: every control moved, every answer read off the screen."""
+
+import numpy as np
+import pytest
+
+from mha_viz import Settings, View, synthetic
+from mha_viz.analysis import choose
+from mha_viz.settings import to_address
+from tests.browser.person import Person, eventually
+
+pytestmark = pytest.mark.browser
+
+FOLDED = "dropout, bias, extra keys, widths"
+WORDS = "the cat sat\nthe dog slept all day"
+
+# What a person does, and the Settings that this means.
+MOVES = {
+    "embed_dim": (lambda p: p.type("embed_dim", "64"), {"embed_dim": 64}),
+    "num_heads": (lambda p: p.type("num_heads", "4"), {"num_heads": 4}),
+    "batch_size": (lambda p: p.type("batch_size", "2"), {"batch_size": 2}),
+    "seq_len": (lambda p: p.type("seq_len", "9"), {"seq_len": 9}),
+    "seed": (lambda p: p.type("seed", "11"), {"seed": 11}),
+    "padding": (lambda p: p.type("padding", "2, 5"), {"padding": (2, 5)}),
+    "padding_side": (lambda p: p.click("padding_side", "left"), {"padding_side": "left"}),
+    "causal": (lambda p: p.click("causal"), {"causal": True}),
+    "window": (lambda p: (p.click("windowed"), p.type("window", "2")), {"window": 2}),
+    "batch_first": (lambda p: p.click("batch_first", "sequence first"), {"batch_first": False}),
+    "training": (lambda p: p.click("training", "train"), {"training": True}),
+    "dropout": (
+        lambda p: (p.unfold(FOLDED), p.click("training", "train"), p.type("dropout", "0.4")), {"training": True, "dropout": 0.4},
+    ),
+    "bias": (lambda p: (p.unfold(FOLDED), p.click("bias")), {"bias": False}),
+    "add_bias_kv": (lambda p: (p.unfold(FOLDED), p.click("add_bias_kv")), {"add_bias_kv": True}),
+    "add_zero_attn": (lambda p: (p.unfold(FOLDED), p.click("add_zero_attn")), {"add_zero_attn": True}),
+    "kdim": (lambda p: (p.unfold(FOLDED), p.type("kdim", "24")), {"kdim": 24}),
+    "vdim": (lambda p: (p.unfold(FOLDED), p.type("vdim", "40")), {"vdim": 40}),
+    "positions": (lambda p: p.click("positions"), {"positions": True}),
+    "source": (
+        lambda p: (p.click("cross"), p.type("source_len", "6"), p.type("source_padding", "1, 2")),
+        {"source_len": 6, "source_padding": (1, 2)},
+    ),
+    "words": (lambda p: (p.click("own_words", "your words"), p.type("words", WORDS)), {"words": WORDS}),
+    "words and source": (
+        lambda p: (
+            p.click("own_words", "your words"), p.type("words", WORDS), p.click("cross"), p.type("source_words", "eins zwei\ndrei"),
+        ),
+        {"words": WORDS, "source_words": "eins zwei\ndrei"},
+    ),
+}  # fmt: skip
+
+
+def picture_is(person, settings, view=None):
+    """The picture holds exactly these weights: heads in their order, the chosen one, the average."""
+    trace, drawn = synthetic(settings), person.tiles()
+    choice = choose(trace, view or View())
+    weights = trace.weights[choice.item]
+    expected = np.stack([*weights[list(choice.order)], weights[choice.head], trace.mean_weights[choice.item]])
+    np.testing.assert_array_equal(drawn, expected)
+
+
+@pytest.mark.parametrize(("move", "meant"), MOVES.values(), ids=list(MOVES))
+def test_a_control_does_what_it_says(person, move, meant):
+    meant = {"seed": person.go()} | meant
+    move(person)
+    eventually(picture_is, person, Settings(**meant))
+    eventually(lambda: person.query() == to_address(**meant))
+    shape = synthetic(Settings(**meant)).weights.shape
+    assert "weights [N {}, H {}, L {}, S {}]".format(*shape) in person.text(".shapes")
+    assert person.page.locator(".st-key-wrong, .not-current").count() == 0
+
+
+def test_layout_swaps_axes_and_no_number(person):
+    person.open(seed=11)
+    before = person.tiles()
+    assert "tokens [N 3, L 20, E 128]" in person.text(".shapes")
+    person.click("batch_first", "sequence first")
+    eventually(lambda: "tokens [L 20, N 3, E 128]" in person.text(".shapes"))
+    assert "output [L 20, N 3, E 128]" in person.text(".shapes")
+    np.testing.assert_array_equal(person.tiles(), before)
+
+
+def test_batch_item_and_order(person):
+    person.open(seed=3)
+    person.pick("view_item", "batch item 2")
+    eventually(picture_is, person, Settings(seed=3), View(item=2))
+    person.pick("view_order", "order: number")
+    eventually(picture_is, person, Settings(seed=3), View(item=2, order="index"))
+    assert person.query() == {"seed": "3", "item": "2", "order": "index"}
+
+
+# Cells
+
+
+@pytest.mark.parametrize("length", [5, 20])
+def test_hover_is_exact_in_every_tile(person, length):
+    settings = Settings(seq_len=length, padding=(1,), causal=True, seed=11)
+    person.open(**to_address(seq_len=length, padding=(1,), causal=True, seed=11))
+    weights = synthetic(settings).weights[0]
+    last = length - 2
+    for tile, described in enumerate(person.meta()["tiles"]):
+        head = described["head"]
+        seen = weights.mean(axis=0) if head is None else weights[head]
+        name = "average of 8 heads" if head is None else f"head {head}"
+        for query, key in ((0, 0), (last, 0), (last, last), (length // 2, 1)):
+            person.point_at(tile, query, key)
+            tip = f"{name}\nquery {query} → key {key}\nweight {seen[query, key]:.6f}"
+            eventually(lambda tip=tip: person.page.locator(".mha-tip").inner_text() == tip)
+
+
+def test_hover_names_what_a_cell_without_weight_is(person):
+    person.open(seq_len=5, padding="2", causal=1)
+    tile = len(person.meta()["tiles"]) - 2
+    for (query, key), look in {(1, 3): "masked", (4, 0): "padded"}.items():
+        person.point_at(tile, query, key)
+        eventually(lambda look=look: look in person.text(".mha-tip"))
+
+
+def test_words_are_read_as_typed(person):
+    person.open(words="a <s> $5 the the", padding="")
+    tile = len(person.meta()["tiles"]) - 2
+    for key, token in enumerate(["a", "<s>", "$5", "the", "the"]):
+        person.point_at(tile, 1, key)
+        eventually(lambda key=key, token=token: f"query 1 “<s>” → key {key} “{token}”" in person.text(".mha-tip"))
+    person.click_cell(tile, 1, 2)
+    eventually(lambda: "query 1 “<s>” → key 2 “$5”" in person.text(".chosen"))
+    labels = person.page.locator(".mha-maps .x4tick text, .mha-maps .xtick text").all_text_contents()
+    assert [label for label in labels if "<s>" in label or "$5" in label]
+
+
+@pytest.mark.parametrize("which", ["strip", "head", "average"])
+def test_a_click_chooses_a_cell(person, which):
+    person.open(seed=11)
+    tiles = person.meta()["tiles"]
+    tile = {"strip": 3, "head": len(tiles) - 2, "average": len(tiles) - 1}[which]
+    head = tiles[0]["head"] if which == "average" else tiles[tile]["head"]
+    person.click_cell(tile, 12, 4)
+    trace = synthetic(Settings(seed=11))
+    weight, average = trace.weights[0, head, 12, 4], trace.mean_weights[0, 12, 4]
+    eventually(lambda: person.text(".chosen") == f"head {head} · query 12 → key 4 {weight:.6f} · average {average:.6f}")
+    assert person.query() == {"seed": "11", "cell": "12,4"} | ({} if which == "average" else {"head": str(head)})
+    eventually(lambda: person.meta()["chosen"] == {"head": head, "query": 12, "key": 4})
+    np.testing.assert_array_equal(person.tiles()[-2], trace.weights[0, head])
+
+
+def test_keys_walk_cells_and_heads(person):
+    person.open(head=2, cell="6,9", order="index")
+    person.page.locator(".mha-maps").focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowLeft"):
+        person.page.keyboard.press(key)
+    eventually(lambda: person.text(".chosen").startswith("head 2 · query 8 → key 8"))
+    person.page.keyboard.press("PageDown")
+    eventually(lambda: person.text(".chosen").startswith("head 3 · query 8 → key 8"))
+
+
+# In place
+
+
+def test_a_change_redraws_in_place_and_keeps_zoom_head_and_cell(person):
+    person.open(head=2, cell="6,9")
+    person.page.evaluate("window.first = document.querySelector('.mha-maps')")
+    pair = len(person.meta()["tiles"]) - 2
+    person.zoom(pair, (4, 6), (10, 13))
+    eventually(lambda: person.page.get_by_text("Reset zoom").is_visible())
+    zoomed = person.zoomed_to()
+    assert zoomed[1] - zoomed[0] < 10 and zoomed[:2] == zoomed[4:6]
+    moves = [
+        (lambda: person.type("seed", "11"), {"seed": 11}, {}),
+        (lambda: person.pick("view_order", "order: number"), {}, {"order": "index"}),
+        (lambda: person.click("causal"), {"causal": True}, {}),
+        (lambda: person.type("padding", "1"), {"padding": (1,)}, {}),
+        (lambda: person.pick("view_item", "batch item 1"), {}, {"item": 1}),
+        (lambda: person.pick("view_item", "batch item 0"), {}, {"item": 0}),
+    ]
+    settings, view = {}, {"head": 2, "cell": (6, 9)}
+    for move, set_now, viewed_now in moves:
+        move()
+        settings, view = settings | set_now, view | viewed_now
+        eventually(picture_is, person, Settings(**settings), View(**view))
+        assert person.page.evaluate("window.first === document.querySelector('.mha-maps')")
+        np.testing.assert_allclose(person.zoomed_to(), zoomed)
+        assert person.meta()["chosen"] == {"head": 2, "query": 6, "key": 9}
+    person.type("num_heads", "7")  # wrong: the message above the picture does not push it out
+    eventually(lambda: "128 = 7 × 18 + 2" in person.text(".st-key-wrong"))
+    person.page.get_by_role("button", name="num_heads = 8", exact=True).click()
+    eventually(lambda: person.page.locator(".not-current").count() == 0)
+    person.click("padding_side", "left")  # queries without a key: so does a warning
+    eventually(picture_is, person, Settings(padding_side="left", **settings), View(**view))
+    assert person.page.evaluate("window.first === document.querySelector('.mha-maps')")
+    np.testing.assert_allclose(person.zoomed_to(), zoomed)
+    person.page.get_by_text("Reset zoom").click()
+    eventually(lambda: person.zoomed_to() == [-0.5, 19.5, 19.5, -0.5] * 2)
+
+
+def test_back_and_forward_return_to_what_was_set(person):
+    person.open()
+    person.type("seed", "11")
+    eventually(picture_is, person, Settings(seed=11))
+    eventually(lambda: person.query() == {"seed": "11"})
+    person.click("causal")
+    eventually(picture_is, person, Settings(seed=11, causal=True))
+    eventually(lambda: person.query() == {"seed": "11", "causal": "1"})
+    person.page.go_back()
+    eventually(picture_is, person, Settings(seed=11))
+    eventually(lambda: not person.holds("causal"))
+    person.page.go_back()
+    eventually(picture_is, person, Settings())
+    eventually(lambda: person.holds("seed") == "7")
+    person.page.go_forward()
+    eventually(picture_is, person, Settings(seed=11))
+    eventually(lambda: person.holds("seed") == "11")
+
+
+def test_a_copied_address_shows_the_same(person, window, address):
+    person.open()
+    person.type("seed", "11")
+    person.click("own_words", "your words")
+    person.type("words", "a b c a")
+    eventually(lambda: person.query().get("words") == "a b c a")
+    eventually(lambda: person.tiles().shape == (10, 4 + 3, 4 + 3))
+    other = Person(window(), address)
+    other.open(**person.query())
+    np.testing.assert_array_equal(other.tiles(), person.tiles())
+    assert other.text(".chosen") == person.text(".chosen")
+    other.saw_nothing_wrong()
+
+
+# What it looks like
+
+
+@pytest.mark.parametrize(
+    ("query", "explained"),
+    [
+        ({"padding": ""}, []),
+        ({"padding": "3"}, ["masked: may not be read", "padded query"]),
+        ({"padding": "", "causal": 1}, ["masked: may not be read"]),
+        (
+            {"padding": "3", "causal": 1, "padding_side": "left"},
+            ["undefined: no key left", "masked: may not be read"],
+        ),
+    ],
+    ids=["nothing hidden", "padding", "causal", "no key left"],
+)
+def test_the_legend_explains_what_is_there(person, query, explained):
+    person.open(**query)
+    assert person.legend() == explained
+    hatched = person.page.locator(".mha-maps .fills path, .mha-maps .js-fill").count()
+    assert bool(hatched) == bool(explained)
+
+
+def test_undefined_is_undefined_everywhere(person):
+    person.open(padding="3", causal=1, padding_side="left", cell="1,0")
+    assert np.isnan(person.tiles()[:, :3]).all() and not np.isnan(person.tiles()[:, 3:]).any()
+    assert "undefined" in person.text(".chosen") and "nan" not in person.text(".chosen")
+    person.point_at(len(person.meta()["tiles"]) - 2, 1, 0)
+    eventually(lambda: "undefined: no key left" in person.text(".mha-tip"))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_both_themes(window, address, scheme):
+    person = Person(window(color_scheme=scheme), address)
+    person.open()
+    paper = {"light": "rgb(255, 255, 255)", "dark": "rgb(14, 17, 23)"}[scheme]
+    background = "e => getComputedStyle(e).backgroundColor"
+    assert person.page.locator("[data-testid=stApp]").evaluate(background) == paper
+    eventually(lambda: person.page.locator(".mha-maps .main-svg").first.evaluate(background) == paper)
+    picture_is(person, Settings())
+    person.saw_nothing_wrong()
+
+
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (1280, 720), (2200, 1200)])
+def test_every_width_has_room(window, address, width, height):
+    person = Person(window(viewport={"width": width, "height": height}), address)
+    person.open(words="the cat sat on the mat because the cat was tired\nthe dog slept")
+    size = "e => e.getBoundingClientRect().toJSON()"
+    picture = "document.querySelector('.mha-maps .main-svg').getBoundingClientRect()"
+    eventually(lambda: person.page.evaluate(f"{picture}.right") <= width)
+    assert person.page.evaluate("document.documentElement.scrollWidth") <= width
+    shown = person.page.evaluate(f"{picture}.toJSON()")
+    assert shown["left"] >= 0 and shown["width"] > 0.6 * width - 300
+    for text in person.page.locator(".shapes, .chosen, .mode").all():
+        assert text.evaluate(size)["right"] <= width
+    if width < 640:  # the controls come on demand
+        assert not person.widget("seed").locator("input").is_visible() or person.widget("seed").evaluate(size)["right"] <= 0
+        person.page.get_by_test_id("stExpandSidebarButton").click()
+        eventually(lambda: person.widget("embed_dim").evaluate(size)["left"] >= 0)
+    else:  # maps and controls at one look
+        assert person.widget("embed_dim").locator("input").is_visible()
+        assert person.page.evaluate(f"{picture}.top") < height / 3
+    person.saw_nothing_wrong()
