@@ -3,7 +3,7 @@
 import streamlit as st
 
 from mha_viz.core.rules import Wrong, divisors, head_dim
-from mha_viz.pages.draft import SIZES, change_case, change_input, control, draw, prepare_mask, put
+from mha_viz.pages.draft import CHOICES, SIZES, change_case, change_input, control, draw, prepare_mask, put
 from mha_viz.pages.toolbar import show
 
 
@@ -77,8 +77,7 @@ def num_heads(E):
         return wanted
     fitting, wanted = divisors(E), st.session_state.setdefault("wanted", st.session_state.draft["num_heads"])
     used = wanted if wanted in fitting else max([d for d in fitting if d <= (wanted or 1)], default=1)
-    put("num_heads", used)
-    st.session_state.divisor = used
+    st.session_state.draft["num_heads"] = st.session_state.num_heads = st.session_state.divisor = used
     st.selectbox("num_heads", fitting, key="divisor", help=about, on_change=take_divisor)
     if used != wanted:
         st.caption(f"{wanted} does not divide {E}: {used} is used")
@@ -86,7 +85,6 @@ def num_heads(E):
 
 
 def take_divisor():
-    st.session_state.wanted = st.session_state.divisor
     put("num_heads", st.session_state.divisor)
     draw(SIZES)
 
@@ -105,11 +103,11 @@ def tokens():
     inputs = {False: "random tokens", True: "your words"}
     own = either("own_words", "input", inputs, "Equal words get equal embeddings.", on_change=change_input)
     if own:
-        text("words", "Words: each line is one batch item.")
+        text("words", "Words: each line is one batch item.", rerun=CHOICES)
         number("seed", "seed", "Draws the layer, then the dropout. A word's embedding depends on the word alone.")
     else:
         columns = st.columns(3)
-        number("batch_size", "batch N", "Sequences in the batch, N.", columns[0])
+        number("batch_size", "batch N", "Sequences in the batch, N.", columns[0], rerun=CHOICES)
         number("seq_len", "length L", "Tokens in each sequence, L, padding included.", columns[1])
         number("seed", "seed", "Draws the layer, then the tokens, then the dropout.", columns[2])
     left, right = st.columns(2)
@@ -178,8 +176,8 @@ def flag(name, label, help, **options):
     return control(name, st.checkbox, label, help=help, **options)
 
 
-def text(name, help):
-    return control(name, st.text_area, help, height=88, help=help, label_visibility="collapsed")
+def text(name, help, **options):
+    return control(name, st.text_area, help, height=88, help=help, label_visibility="collapsed", **options)
 
 
 def either(name, label, words, help, visible=False, **change):

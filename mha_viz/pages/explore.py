@@ -26,55 +26,78 @@ def page():
     draft.arrive()
     controls()
     warm_up()
-    stage()
+    above = st.container(key="above")
+    above.html("<i hidden></i>")  # a fragment writes only where something was written before
+    toolbar_alone()
+    stage(above)
+
+
+@st.fragment(key="toolbar")
+def toolbar_alone():
+    """The controls of the view: drawn anew where their choices change, and otherwise left as the person sees them."""
+    _, trace, _ = current()
+    toolbar(trace, st.session_state.view, save)
 
 
 @st.fragment(key="stage")
-def stage():
-    """Everything but the sidebar. A control whose own group says nothing new draws this alone."""
+def stage(above):
+    """What is shown, with what is said of it ``above`` the toolbar. Most controls draw this alone."""
     st.session_state.staged = True
-    shown = st.session_state.setdefault("shown", Settings())
-    with st.container(key="messages"):  # there also when empty: what follows keeps its place, and so the picture its zoom
-        try:
-            settings = draft.settings()
-            trace = trace_of(settings)
-            st.session_state.shown = settings
-        except Wrong as wrong:
-            say_wrong(wrong)
-            say_not_current(shown, draft.values())
-            settings, trace = shown, trace_of(shown)
-        say_notes(draft.notes(trace))
+    settings, trace, wrong = current()
+    with above:
+        with st.container(key="messages"):  # there also when empty: what follows keeps its place
+            if wrong:
+                say_wrong(wrong)
+                say_not_current(settings, draft.values())
+            say_notes(draft.notes(trace))
+        strip(trace, settings)
     with st.container(key="stage"):
         heads_and_average(trace, settings)
+
+
+def current():
+    """The Settings that are set and their Trace; the last good ones where these break a rule, and the Wrong, else None."""
+    state = st.session_state
+    try:
+        settings = draft.settings()
+        trace = trace_of(settings)
+    except Wrong as wrong:
+        settings = state.setdefault("shown", Settings())
+        return settings, trace_of(settings), wrong
+    state.shown = settings
+    return settings, trace, None
 
 
 def trace_of(settings):
     return synthetic_trace(replace(settings, batch_first=True))  # the layout changes no number
 
 
+def strip(trace, settings):
+    """The shapes on the way, and the button that tries the wrong layout."""
+    shapes, demo = st.columns([5, 1], vertical_alignment="center")
+    swapped = st.session_state.get("layout_shown", settings.batch_first) != settings.batch_first
+    st.session_state.layout_shown = settings.batch_first
+    shapes.html(shape_strip(trace, settings, swapped) + mode(settings))
+    with demo:
+        layout_demo(trace)
+
+
 def heads_and_average(trace, settings):
-    """The picture and what belongs to it: controls above it, numbers below."""
+    """The picture, and the numbers that belong to it."""
     from mha_viz.analysis import choose
     from mha_viz.components import live, measured_width
 
     view = st.session_state.view
     choice = choose(trace, view)
-    strip, demo = st.columns([5, 1], vertical_alignment="center")
-    swapped = st.session_state.get("layout_shown", settings.batch_first) != settings.batch_first
-    st.session_state.layout_shown = settings.batch_first
-    strip.html(shape_strip(trace, settings, swapped) + mode(settings))
-    with demo:
-        layout_demo(trace)
     pinned, wrong_pin = pinned_trace(view)
-    toolbar(trace, choice, view, save=lambda: save(trace, choice, pinned))
-    view = st.session_state.view
+    st.session_state.saved = trace, choice, pinned  # by whoever asks to save what is shown
     with st.container(key="findings"):
         say_wrong_view()
         say_notes(wrong_pin)
         say_findings(trace, settings)
     look = {"theme": st.context.theme.type or "light", "width": measured_width("picture")}
     figure, alt = picture(trace, pinned, view, look)
-    live(figure, key="picture", alt=alt, on_choose=choose_cell, on_reset=let_go, save=st.session_state.get("saving"))
+    live(figure, key="picture", alt=alt, on_choose=choose_cells, on_reset=let_go, save=st.session_state.get("saving"))
     st.html(chosen_number(trace, choice, pinned) + what_average_hides(trace, choice.item))
     with st.container(key="compared"):
         if pinned is not None:
@@ -108,14 +131,18 @@ def pinned_trace(view):
         return None, [wrong]
 
 
-def choose_cell(head, query, key):
-    """A click on a cell: in a head's map it chooses the head as well, in the average's the cell alone. Painting, it masks the cell."""
+def choose_cells(choices):
+    """In a head's map a cell chooses the head as well, in the average's itself alone. Painting, pressing it masks it as well."""
     painting = st.session_state.draft["masked"] and st.session_state.get("paint")
-    if painting and query is not None and key is not None:
-        draft.paint(query, key)
-        st.rerun()  # the mask's text stands in the sidebar
-    else:
+    painted = False
+    for choice in choices:
+        head, query, key = choice["head"], choice["query"], choice["key"]
+        if painting and choice["pressed"] and None not in (query, key):
+            draft.paint(query, key)
+            painted = True
         change(head=st.session_state.view.head if head is None else head, cell=(query, key))
+    if painted:
+        st.rerun()  # the mask's text stands in the sidebar
 
 
 def let_go():

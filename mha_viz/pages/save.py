@@ -5,15 +5,17 @@ import io
 
 import streamlit as st
 
+from mha_viz.pages.draft import STAGE, draw
 
-def save(trace, choice, pinned):
+
+def save():
     """Buttons for PNG, SVG and CSV. The picture is written by the browser; the table here, when it is asked for."""
     left, right = st.columns(2)
-    name = f"attention-item{choice.item}"
+    name = f"attention-item{st.session_state.view.item}"
     left.button("PNG", on_click=ask, args=("png", name), width="stretch", help="The picture, at twice its size on screen.")
     right.button("SVG", on_click=ask, args=("svg", name), width="stretch", help="The picture, for documents.")
     st.download_button(
-        "CSV", lambda: table(trace, choice, pinned), f"{name}.csv", "text/csv", on_click="ignore", width="stretch",
+        "CSV", lambda: table(*st.session_state.saved), f"{name}.csv", "text/csv", on_click="ignore", width="stretch",
         help="The weights of the heads shown and of the average: one line per cell.",
     )  # fmt: skip
 
@@ -25,6 +27,7 @@ def ask(format, name):
         "name": name,
         "serial": st.session_state.get("saving", {}).get("serial", 0) + 1,
     }
+    draw(STAGE)
 
 
 def table(trace, choice, pinned=None):

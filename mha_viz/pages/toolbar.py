@@ -6,6 +6,7 @@ import streamlit as st
 
 from mha_viz.core.rules import Wrong
 from mha_viz.pages import draft
+from mha_viz.pages.draft import CHOICES, STAGE
 from mha_viz.settings import ARRANGEMENTS, COLORS, PICTURES, SCALES, View
 
 ARRANGEMENT_WORDS = {"pair": "pair", "all": "all", "one": "one"}
@@ -18,20 +19,23 @@ SCALE_WORDS = {
 COLOR_WORDS = {"ink": "ink", "viridis": "Viridis", "cividis": "Cividis", "grey": "grey"}
 
 
-def toolbar(trace, choice, view, save):
+def toolbar(trace, view, save):
     """Draw the controls; ``save()`` draws what is in the popover of that name."""
     N, H = trace.weights.shape[:2]
+    item = view.item if view.item < N else 0
     with st.container(horizontal=True, vertical_alignment="center", key="toolbar"):
         show(
             "item",
             st.selectbox,
             "batch item",
-            choice.item,
+            item,
+            rerun=STAGE,
             options=list(range(N)),
             format_func="batch item {}".format,
             width=130,
         )
-        show("order", st.selectbox, "order", view.order, options=list(orders()), format_func=orders().get, width=165)
+        words = orders()
+        show("order", st.selectbox, "order", view.order, rerun=STAGE, options=list(words), format_func=words.get, width=165)
         comparing = view.pinned is not None  # which has one picture of its own
         either("arrangement", view.arrangement, ARRANGEMENTS, ARRANGEMENT_WORDS, comparing)
         either("picture", view.picture, PICTURES, {"maps": "maps", "lines": "lines"}, comparing)
@@ -47,13 +51,9 @@ def toolbar(trace, choice, view, save):
         if view.pinned is None:
             st.button("Pin as A", on_click=pin, help="Keep this as A; change anything, and see A, B and B − A.")
         else:
-            st.button("Unpin A", on_click=change, kwargs={"pinned": None})
-        if view != first_view(view):
-            st.button(
-                "Reset",
-                on_click=reset,
-                help="Back to how a picture is first shown. Esc in the picture lets go of the cell.",
-            )
+            st.button("Unpin A", on_click=change_all, kwargs={"pinned": None})
+        about = "Back to how a picture is first shown. Esc in the picture lets go of the cell."
+        st.button("Reset", on_click=reset, help=about)
 
 
 def orders():
@@ -68,8 +68,10 @@ def orders():
 def subset(view, H):
     every = list(range(H))
     shown = every if view.heads is None else [head for head in view.heads if head < H] or every
-    show("heads", st.pills, "heads shown", shown, options=every, selection_mode="multi", label_visibility="visible")
-    st.button(f"all {H} heads", on_click=change, kwargs={"heads": None})
+    show(
+        "heads", st.pills, "heads shown", shown, rerun=STAGE, options=every, selection_mode="multi", label_visibility="visible"
+    )
+    st.button(f"all {H} heads", on_click=change_all, kwargs={"heads": None})
 
 
 def scale(trace, view):
@@ -79,7 +81,7 @@ def scale(trace, view):
     set_now = "" if view.limits is None else ", ".join(f"{limit:g}" for limit in view.limits)
     text = st.session_state.get("typed_limits", set_now)  # what is wrong stays to be mended
     show(
-        "limits", st.text_input, "limits", text, placeholder="automatic", label_visibility="visible",
+        "limits", st.text_input, "limits", text, rerun=STAGE, placeholder="automatic", label_visibility="visible",
         help="The weights at which the colours begin and end, as in “0, 0.5”: a colour then means the same in every picture.",
     )  # fmt: skip
     show(
@@ -118,7 +120,7 @@ def show(name, widget, label, value, label_visibility="collapsed", rerun=None, *
 
 
 def either(name, value, options, words, disabled=False):
-    options = {"options": list(options), "format_func": words.get, "required": True, "disabled": disabled}
+    options = {"options": list(options), "format_func": words.get, "required": True, "disabled": disabled, "rerun": STAGE}
     show(name, st.segmented_control, name, value, **options)
 
 
@@ -143,9 +145,15 @@ def change(**values):
         st.session_state.wrong_view = wrong
 
 
+def change_all(**values):
+    """Change the View where the toolbar itself says something else then."""
+    change(**values)
+    draft.draw(CHOICES)
+
+
 def pin():
     """Keep the Settings that are shown as A."""
-    change(pinned=draft.spelled(st.session_state.shown))
+    change_all(pinned=draft.spelled(st.session_state.shown))
 
 
 def reset():
@@ -153,6 +161,7 @@ def reset():
     st.session_state.view = first_view(view)
     st.session_state.wrong_view = None
     st.session_state.pop("typed_limits", None)
+    draft.draw(CHOICES)
 
 
 def first_view(view):

@@ -89,6 +89,11 @@ def test_what_was_wanted_comes_back_when_it_divides_again():
     assert held(set_to(at, "embed_dim", 128))["divisor"] == 8
 
 
+def test_the_tiny_case_has_its_own_heads_where_only_divisors_are_offered():
+    at = set_to(opened(divisors="1"), "case", "tiny")
+    assert held(at)["divisor"] == 2 and "H 2" in read(at, "shapes") and not at.get("error")
+
+
 def test_words_and_random_tokens_have_paddings_of_their_own():
     at = set_to(opened(padding="2"), "own_words", True)
     assert held(at)["padding"] == ""
