@@ -80,6 +80,8 @@ def raw(values):
 
 def put(name, value):
     """Set one widget, before it is drawn. ``control`` hands the value over: set here, it would outlive what a person sets later."""
+    if name == "num_heads":
+        st.session_state.wanted = value  # also where only divisors are offered
     st.session_state.draft[name] = value
     st.session_state.pop(name, None)
 
