@@ -77,7 +77,8 @@ def num_heads(E):
         return wanted
     fitting, wanted = divisors(E), st.session_state.setdefault("wanted", st.session_state.draft["num_heads"])
     used = wanted if wanted in fitting else max([d for d in fitting if d <= (wanted or 1)], default=1)
-    st.session_state.draft["num_heads"] = st.session_state.num_heads = st.session_state.divisor = used
+    st.session_state.draft["num_heads"] = st.session_state.divisor = used
+    st.session_state.pop("num_heads", None)
     st.selectbox("num_heads", fitting, key="divisor", help=about, on_change=take_divisor)
     if used != wanted:
         st.caption(f"{wanted} does not divide {E}: {used} is used")
