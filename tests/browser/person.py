@@ -131,6 +131,15 @@ class Person:
 
     # Judging
 
+    def sees(self, selector, text):
+        """Waits until ``text`` stands there."""
+
+        def there():
+            found = self.text(selector)
+            assert text in found, f"{text!r} is not in {found!r}"
+
+        eventually(there)
+
     def saw_nothing_wrong(self):
         complaints, self.page.complaints[:] = list(self.page.complaints), []
         assert not complaints, f"complaints: {complaints}"

@@ -99,7 +99,7 @@ BY_HAND = [
     ByHand("seq_len", "0", "seq_len = 0: must be a whole number from 1"),
     ByHand("seq_len", "-3", "seq_len = -3: must be a whole number from 1"),
     ByHand("seq_len", "100000", "seq_len = 100000: [N, H, L, S] = [3, 8, 100000, 100000] would take"),
-    ByHand("seq_len", "2", "padding = (3,): pads 3 tokens of item 0, which has 2", "padding = 2", {"seq_len": 2, "padding": (2,)}),
+    ByHand("seq_len", "2", "padding = 3: pads 3 tokens of item 0, which has 2", "padding = 2", {"seq_len": 2, "padding": (2,)}),
     ByHand("source_len", "0", "source_len = 0: must be a whole number from 1", "source_len = 1", {"source_len": 1}, source),
     ByHand("kdim", "0", "kdim = 0: must be a whole number from 1", "kdim = 1", {"kdim": 1}, folded),
     ByHand("vdim", "-2", "vdim = -2: must be a whole number from 1", "vdim = 1", {"vdim": 1}, folded),
@@ -111,7 +111,7 @@ BY_HAND = [
     ByHand("dropout", "-0.1", "dropout = -0.1: must be a probability, from 0 to 1", "dropout = 0.0", {"dropout": 0.0}, folded),
     ByHand("dropout", "", "dropout = none: must be a probability", "dropout = 0.0", {"dropout": 0.0}, folded),
     # padding
-    ByHand("padding", "three", "padding = ('three',): must be whole numbers, 0 or more, one per batch item"),
+    ByHand("padding", "three", "padding = three: must be whole numbers, 0 or more, one per batch item", "padding = 0", {"padding": ()}),
     ByHand("padding", "3, x", "must be whole numbers, 0 or more, one per batch item, and 'x' is not", "padding = 3,0", {"padding": (3,)}),
     ByHand("padding", "1.5", "must be whole numbers, 0 or more"),
     ByHand("padding", "-1", "must be whole numbers, 0 or more, one per batch item, and -1 is not", "padding = 0", {"padding": ()}),
@@ -121,7 +121,7 @@ BY_HAND = [
     ByHand("padding", "25", "pads 25 tokens of item 0, which has 20", "padding = 20", {"padding": (20,)}),
     ByHand("padding", "99999999999999999999", "must be whole numbers"),
     ByHand(
-        "source_padding", "13", "source_padding = (13,): pads 13 tokens of item 0, which has 12",
+        "source_padding", "13", "source_padding = 13: pads 13 tokens of item 0, which has 12",
         "source_len = 13", {"source_len": 13, "source_padding": (13,)}, source,
     ),
     # words and masks
@@ -140,13 +140,13 @@ BY_LINK = [
     ByLink({"padding": "30"}, "pads 30 tokens of item 0", None),
     ByLink({"embed_dim": "0"}, "embed_dim = 0: must be a whole number"),
     ByLink({"embed_dim": "64.5", "num_heads": "4"}, "embed_dim = 64.5: must be a whole number", {"num_heads": 4}),
-    ByLink({"num_heads": ""}, "num_heads = : must be a whole number"),
+    ByLink({"num_heads": ""}, "num_heads = empty: must be a whole number"),
     ByLink({"seq_len": "9" * 30}, "must be a whole number from 1 to"),
     ByLink({"window": "0"}, "window = 0: must be a whole number from 1"),
     ByLink({"kdim": "0", "vdim": "24"}, "kdim = 0: must be a whole number from 1", {"vdim": 24}),
     ByLink({"dropout": "1.5"}, "dropout = 1.5: must be a probability"),
     ByLink({"dropout": "nan"}, "dropout = nan: must be a probability"),
-    ByLink({"training": "maybe"}, "training = maybe: must be one of"),
+    ByLink({"training": "maybe"}, "training = maybe: must be true or false"),
     ByLink({"padding_side": "up"}, "padding_side = up: must be one of"),
     ByLink({"padding": "a,b"}, "must be whole numbers"),
     ByLink({"words": ""}, "must hold at least one word"),
@@ -185,8 +185,8 @@ def typed_by_hand(person, wrong):
     wrong.before(person)
     good = eventually(settled, person)
     person.type(wrong.name, wrong.text)
-    eventually(lambda: wrong.says in person.text(".st-key-wrong"))
-    eventually(lambda: "Not current" in person.text(".not-current"))
+    person.sees(".st-key-wrong", wrong.says)
+    person.sees(".not-current", "Not current")
     np.testing.assert_array_equal(person.tiles(), good)  # the last good picture stays, and steps back
     assert person.page.evaluate(STEPS_BACK)
     kept = {"causal": "1"} if wrong.name == "seed" else {"causal": "1", "seed": str(seed)}
@@ -202,9 +202,9 @@ def typed_by_hand(person, wrong):
 
 def followed_a_link(person, wrong):
     seed = person.go(causal=1, **wrong.query)
-    eventually(lambda: wrong.says in person.text("[data-testid=stAlert]"))
+    person.sees("[data-testid=stAlert]", wrong.says)
     if wrong.instead is None:
-        eventually(lambda: "Not current" in person.text(".not-current"))
+        person.sees(".not-current", "Not current")
     else:
         assert person.page.locator(".st-key-wrong, .not-current").count() == 0
         eventually(picture_is, person, Settings(seed=seed, causal=True, **wrong.instead))
