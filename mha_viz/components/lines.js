@@ -4,6 +4,7 @@
 const SIDES = ["query", "key"];
 
 class Lines {
+  role = "attention lines";
   keys = "Up and down move to another token in focus, left to the queries, right to the keys, Page Up and Page Down go to another head, Escape lets go of it.";
 
   constructor(plot) {

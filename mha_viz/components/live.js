@@ -3,6 +3,7 @@
 
 const CONFIG = { displayModeBar: false, doubleClick: false, showTips: false };
 const TWICE = 400; // ms between the clicks of a double click
+const HELD = 80; // ms after which an arrow key is no longer held: until then its spots are not sent
 const PATIENCE = 1500; // ms that a first picture of the wrong width waits for the right one
 let count = 0; // of pictures, for ids
 const pictures = new WeakMap(); // a component's element → its Picture, which outlives every update
@@ -29,6 +30,7 @@ class Picture {
     this.keys.id = `mha-keys-${++count}`;
     this.plot.setAttribute("aria-describedby", `mha-keys-${count}`);
     this.kind = this.chosen = this.pointed = null; // the two latter are spots of this kind
+    this.choices = []; // that the server has not answered yet
     this.gone = new AbortController();
     this.listen(this.gone.signal);
     this.observer = new ResizeObserver(() => this.resized());
@@ -44,8 +46,10 @@ class Picture {
 
   // Drawing ---------------------------------------------------------------------------------------------------------
 
-  show({ figure, alt, save }) {
+  show({ figure, alt, save, answered }) {
     this.next = figure;
+    this.choices = this.choices.filter(({ serial }) => serial > answered);
+    this.serial = Math.max(this.serial ?? 0, answered);
     this.saving = save;
     this.plot.setAttribute("aria-label", alt);
     this.drawing ??= this.draw().finally(() => (this.drawing = null));
@@ -57,7 +61,7 @@ class Picture {
     while (this.next) {
       const { data, layout } = this.next;
       // What was chosen here while this figure was on its way.
-      const unanswered = this.sending && this.meta.kind === layout.meta.kind && this.kind.sent(this.chosen);
+      const unanswered = this.choices.length && this.meta.kind === layout.meta.kind && this.kind.sent(this.chosen);
       this.next = null;
       this.figure = { data, layout };
       this.meta = layout.meta;
@@ -74,6 +78,7 @@ class Picture {
       this.drawn = true;
       this.kind = layout.meta.kind === "lines" ? new Lines(this.plot) : new Maps(this.plot);
       this.keys.textContent = this.kind.keys;
+      this.plot.setAttribute("aria-roledescription", this.kind.role);
       this.plot.dataset.kind = layout.meta.kind ?? "maps";
       this.chosen = this.kind.settled(unanswered || layout.meta.chosen);
       this.zoomed();
@@ -84,8 +89,8 @@ class Picture {
 
   // Saves what is on screen, where the server asks for it with a serial that is new since the picture is here.
   save() {
-    const before = this.serial, { format, name, serial = 0 } = this.saving ?? {};
-    this.serial = serial;
+    const before = this.saved, { format, name, serial = 0 } = this.saving ?? {};
+    this.saved = serial;
     if (before === undefined || serial === 0 || serial === before) return;
     const data = this.plot.data.map((trace) => (trace.meta === "mark" ? { ...trace, opacity: 1 } : trace));
     const { width, height } = this.plot.layout;
@@ -160,6 +165,10 @@ class Picture {
     window.Plotly.relayout(this.plot, Object.fromEntries(this.zoomable.map((axis, i) => [`${axis}.range`, [...this.ranges[i]]])));
   }
 
+  ground() {
+    return getComputedStyle(this.frame).backgroundColor;
+  }
+
   // Choosing --------------------------------------------------------------------------------------------------------
 
   at(event) {
@@ -167,16 +176,18 @@ class Picture {
     return this.kind ? this.kind.at(event.clientX - box.left, event.clientY - box.top) : null;
   }
 
-  choose(spot) {
+  // Clicks are all sent, and again with the next until the server answers: of what reaches it while it is busy Streamlit keeps the
+  // last only. What keys merely moved to gives way to whatever follows.
+  choose(spot, pressed) {
     this.chosen = spot;
     this.marks();
     this.status.textContent = this.kind.words(spot).join(", ");
-    clearTimeout(this.sending); // a held arrow key sends its last spot only
-    const cell = this.kind.sent(spot);
-    this.sending = setTimeout(() => {
-      this.sending = null;
-      this.send.setTriggerValue("cell", cell);
-    }, 80);
+    const choice = { ...this.kind.sent(spot), pressed, serial: ++this.serial };
+    this.choices = [...this.choices.filter((earlier) => earlier.pressed), choice];
+    clearTimeout(this.sending);
+    const send = () => this.send.setTriggerValue("cell", this.choices);
+    if (pressed) send();
+    else this.sending = setTimeout(send, HELD);
   }
 
   // Pointer and keys ------------------------------------------------------------------------------------------------
@@ -190,7 +201,7 @@ class Picture {
       const still = Math.hypot(event.clientX - pressed.clientX, event.clientY - pressed.clientY) < 5;
       const spot = still && event.button === 0 ? this.at(event) : null;
       pressed = null;
-      if (spot) this.choose(spot);
+      if (spot) this.choose(spot, true);
       // Not left to Plotly, for which an update between the clicks makes them two.
       if (still && event.timeStamp - before < TWICE) this.resetZoom();
       before = still ? event.timeStamp : -Infinity;
@@ -208,16 +219,23 @@ class Picture {
       this.point(null);
     });
     this.plot.addEventListener("keydown", (event) => this.kind && this.pressed(event));
+    // The stylesheet lets the ground's colour change in a moment, not at once: which tells when it does, whoever changed it.
+    this.frame.addEventListener("transitionend", (event) => event.target === this.frame && this.send.setStateValue("ground", this.ground()));
     this.button.addEventListener("click", () => this.resetZoom());
   }
 
   pressed(event) {
     const spot = this.kind.reached(event.key, this.chosen, event.shiftKey);
-    if (spot) this.choose(spot);
+    if (spot) this.choose(spot, false);
+    else if (event.key === "Enter" || event.key === " ") this.press(event.repeat);
     else if (event.key !== "Escape") return;
     else if (this.button.hidden) this.send.setTriggerValue("reset", true);
     else this.resetZoom();
     event.preventDefault();
+  }
+
+  press(held) {
+    if (!held && (this.chosen.query !== null || this.chosen.key !== null)) this.choose(this.chosen, true);
   }
 
   point(spot, event) {

@@ -29,27 +29,37 @@ def live(figure, *, key, alt, on_choose=None, on_reset=None, save=None):
     Both the plain dict of ``spec`` and a ``go.Figure`` will do; the dict is ready sooner. Make it
     ``measured_width(key)`` px wide: when the room for it changes, the script runs again. ``alt`` is its accessible name.
 
-    When a person chooses a cell, by pointer or keys, ``on_choose(head=…, query=…, key=…)`` is called before the script (or the
-    fragment around this call) runs again; ``head`` is None in the average's map. In a figure of lines, a line is such a cell; of a
-    token ``query`` or ``key`` is given, and ``head`` and the other are None. Esc resets a zoom; where there is none it lets go
-    of the chosen cell: ``on_reset()`` is called.
+    When a person chooses cells, by pointer or keys, ``on_choose(choices)`` is called before the script (or the fragment around this
+    call) runs again, with a list of {"head": …, "query": …, "key": …, "pressed": bool} in their order: several where somebody
+    is quicker than the server. ``head`` is None in the average's map; ``pressed`` is False where keys only moved there, True for a
+    click, a tap, Enter and Space. In a figure of lines, a line is such a cell; of a token ``query`` or ``key`` is given, and ``head``
+    and the other are None. Esc resets a zoom; where there is none it lets go of the chosen cell: ``on_reset()`` is called.
+
+    When the page turns dark or light, the script runs again as well, and ``st.context.theme`` says so.
 
     ``save`` is {"format": "png" or "svg", "name": str, "serial": int}: when the serial is another than before, the browser saves
     the picture as it is on screen, zoom and marks included, as a file of that name; a PNG at twice its size.
     """
     figure = figure if isinstance(figure, dict) else figure.to_plotly_json()
 
+    answered = f"{key}-answered"  # the serial of the last choice that was passed on
+
     def chosen():
-        cell = _checked(st.session_state[key]["cell"], figure["layout"]["meta"])
-        if on_choose is not None and cell is not None:
-            on_choose(**cell)
+        last, meta = st.session_state.get(answered, 0), figure["layout"]["meta"]
+        new = [choice for choice in _choices(st.session_state[key]["cell"]) if choice["serial"] > last]
+        st.session_state[answered] = max((choice["serial"] for choice in new), default=last)
+        choices = [choice for choice in (_checked(choice, meta) for choice in new) if choice is not None]
+        if on_choose is not None and choices:
+            on_choose(choices)
 
     def reset():
         if on_reset is not None:
             on_reset()
 
-    data = f'{{"alt": {json.dumps(alt)}, "save": {json.dumps(save)}, "figure": {to_json(figure)}}}'
-    _mount(key=key, data=data.encode(), on_cell_change=chosen, on_reset_change=reset, on_width_change=lambda: None)
+    said = {"alt": alt, "save": save, "answered": st.session_state.get(answered, 0)}
+    data = f'{json.dumps(said)[:-1]}, "figure": {to_json(figure)}}}'
+    heard = {"on_cell_change": chosen, "on_reset_change": reset, "on_width_change": _again, "on_ground_change": _again}
+    _mount(key=key, data=data.encode(), **heard)
     with st.container(key=f"plotly-for-{key}"):  # unseen: the page has Plotly once a chart of Streamlit's own has been on it
         st.plotly_chart(_NOTHING, key=f"{key}-plotly", theme=None, config={"staticPlot": True})
 
@@ -60,12 +70,18 @@ def measured_width(key):
     return min(max(width, 320), 3840) // 8 * 8 if isinstance(width, int) else DEFAULT_WIDTH
 
 
-def _checked(cell, meta):
-    """The cell that the browser sent as ``on_choose`` takes it, or None where this figure has no such cell."""
-    try:
-        head, query, key = cell["head"], cell["query"], cell["key"]
-    except (TypeError, KeyError):
-        return None
+def _again():
+    """Nothing but the rerun that comes with it."""
+
+
+def _choices(sent):
+    """Those that the browser sent with a serial."""
+    return [c for c in sent if isinstance(c, dict) and type(c.get("serial")) is int] if isinstance(sent, list) else []
+
+
+def _checked(choice, meta):
+    """A choice of the browser's as ``on_choose`` takes it, or None where this figure has no such cell."""
+    head, query, key = (choice.get(name) for name in ("head", "query", "key"))
     lines = meta.get("kind") == "lines"
     heads = (
         {None, *(panel["head"] for panel in meta["panels"])}
@@ -77,7 +93,7 @@ def _checked(cell, meta):
         token = lines and index is None
         if not token and not (type(index) is int and 0 <= index < max(len(side[tokens]) for side in sides)):
             return None
-    return {"head": head, "query": query, "key": key} if head in heads else None
+    return {"head": head, "query": query, "key": key, "pressed": choice.get("pressed") is True} if head in [*heads] else None
 
 
 _NOTHING = {"data": [{"type": "scatter"}], "layout": {"width": 10, "height": 10, "margin": dict.fromkeys("lrtb", 0)}}

@@ -2,7 +2,8 @@
 // no map of its own here.
 
 class Maps {
-  keys = "Arrow keys move the chosen cell, Tab goes to the next head and Shift Tab back, Escape resets the zoom, or lets go of the chosen cell.";
+  role = "attention maps";
+  keys = "Arrow keys move the chosen cell, Enter is a click on it, Tab goes to the next head and Shift Tab back, Escape resets the zoom, or lets go of the chosen cell.";
 
   constructor(plot) {
     this.plot = plot;

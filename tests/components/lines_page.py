@@ -17,7 +17,8 @@ maps = st.checkbox("maps")
 
 @st.fragment
 def picture():
-    def choose(head, query, key):
+    def choose(choices):
+        head, query, key, _ = choices[-1].values()
         st.session_state["view"] = View(head=head, cell=(query, key), arrangement=st.query_params.get("arrangement", "pair"))
         st.session_state["said"] = f"head {head} query {query} key {key}"
 

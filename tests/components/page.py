@@ -1,5 +1,7 @@
-"""A bare page with one live picture; its query parameters are the case: heads, queries, keys, causal, arrangement, scale, compare."""
+"""A bare page with one live picture; its query parameters are the case: heads, queries, keys, causal, arrangement, scale, compare, typed, undefined,
+theme ("system": that of the window), busy (ms that a run takes longer)."""
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -40,9 +42,11 @@ other = attend(trace.layer, Batch(query + 1, key))
 
 @st.fragment
 def picture():
-    def choose(head, query, key):
+    def choose(choices):
+        head, query, key, _ = choices[-1].values()
         st.session_state["view"] = replace(START, head=head, cell=(query, key))
         st.session_state["said"] = f"head {head} query {query} key {key}"
+        st.session_state.setdefault("pressed", []).extend((c["query"], c["key"]) for c in choices if c["pressed"])
 
     def let_go():
         st.session_state["view"] = START
@@ -55,12 +59,15 @@ def picture():
     for format in ("png", "svg"):
         st.button(format, on_click=ask, args=(format,))
     view = st.session_state.get("view", START)
-    look = st.query_params.get("theme", "light"), measured_width("maps")
+    theme = st.query_params.get("theme", "light")
+    look = st.context.theme.type if theme == "system" else theme, measured_width("maps")
     live(
         difference_spec(trace, other, view, *look) if "compare" in case else spec(trace, view, *look),
         key="maps", alt=describe(trace, view), on_choose=choose, on_reset=let_go, save=st.session_state.get("save"),
     )  # fmt: skip
     st.write("chosen:", st.session_state.get("said", "nothing"))
+    st.write("pressed:", str(st.session_state.get("pressed", [])))
+    time.sleep(case.get("busy", 0) / 1000)
 
 
 picture()

@@ -187,7 +187,8 @@ def test_it_is_drawn_as_wide_as_there_is_room_and_again_when_that_changes(live):
 
 def test_it_has_a_name_and_answers_keys(live):
     page = live(heads=3, queries=5)
-    picture = page.get_by_role("img", name="Attention maps of all 3 heads, 5 queries by 5 keys")
+    picture = page.get_by_role("application", name="Attention maps of all 3 heads, 5 queries by 5 keys")
+    assert picture.get_attribute("aria-roledescription") == "attention maps"
     picture.focus()
     chosen = maps(page).evaluate("plot => plot.layout.meta.chosen")
     order = [tile["head"] for tile in maps(page).evaluate("plot => plot.layout.meta.tiles")[:3]]
@@ -203,7 +204,7 @@ def test_it_has_a_name_and_answers_keys(live):
 def test_the_chart_that_brings_plotly_cannot_be_seen(live):
     page = live()
     assert page.locator("[class*=st-key-plotly-for-]").bounding_box() is None
-    assert page.get_by_role("img", name="Attention maps").count() == 1
+    assert page.get_by_role("application").count() == 1
     assert not any(chart.is_visible() for chart in page.locator(".stPlotlyChart").all())
 
 
@@ -234,6 +235,47 @@ def test_a_held_arrow_key_moves_at_once_and_is_reported_once(live):
         page.keyboard.press(step)
     assert f"query {end}" in page.locator(".mha-unseen[role=status]").text_content()
     wait_until_chosen(page, f"head {start['head']} query {end} key {start['key']}")
+
+
+def pressed(page):
+    return page.get_by_text(re.compile("^pressed: ")).text_content()
+
+
+def test_clicks_that_are_quicker_than_the_server_all_arrive_once_and_in_order(live):
+    page = live(heads=2, queries=5, busy=300)
+    cells = [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4), (0, 4)]
+    where = [maps(page).evaluate(AT, [2, *cell]) for cell in cells]
+    for x, y in where:
+        page.mouse.click(x, y)
+    page.wait_for_function("text => document.body.innerText.includes(text)", arg=f"pressed: {cells}")
+    wait_until_chosen(page, f"head {maps(page).evaluate('plot => plot.layout.meta.chosen.head')} query 0 key 4")
+    click(page, 3, 2, 1)
+    page.wait_for_function("text => document.body.innerText.includes(text)", arg=f"pressed: {[*cells, (2, 1)]}")
+
+
+def test_keys_move_and_press_only_where_enter_or_space_is_struck(live):
+    page = live(heads=2, queries=5)
+    click(page, 2, 2, 2)
+    wait_until_chosen(page, f"head {maps(page).evaluate('plot => plot.layout.meta.tiles[2].head')} query 2 key 2")
+    maps(page).focus()
+    page.keyboard.press("ArrowRight")
+    page.get_by_text("query 2 key 3").wait_for()
+    assert pressed(page) == "pressed: [(2, 2)]"
+    page.keyboard.press("Enter")
+    page.get_by_text("pressed: [(2, 2), (2, 3)]", exact=True).wait_for()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Space")
+    page.get_by_text("pressed: [(2, 2), (2, 3), (3, 3)]", exact=True).wait_for()
+
+
+def test_it_turns_dark_with_the_page(live):
+    page = live(heads=2, queries=5, theme="system")
+    paper = "plot => plot._fullLayout.paper_bgcolor"
+    light = maps(page).evaluate(paper)
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function("light => document.querySelector('.mha-maps')._fullLayout.paper_bgcolor !== light", arg=light)
+    page.emulate_media(color_scheme="light")
+    page.wait_for_function("light => document.querySelector('.mha-maps')._fullLayout.paper_bgcolor === light", arg=light)
 
 
 def test_the_tip_follows_the_numbers_under_a_resting_pointer(live):

@@ -107,7 +107,7 @@ def test_the_tip_names_a_line_exactly(live):
 
 def test_keys_walk_from_token_to_token_and_from_head_to_head(live):
     page = live(arrangement="all")
-    page.get_by_role("img", name="Attention as lines from 6 queries on the left to 6 keys on the right").focus()
+    page.get_by_role("application", name="Attention as lines from 6 queries on the left to 6 keys on the right").focus()
     page.keyboard.press("ArrowDown")
     wait_until_chosen(page, "head None query 1 key None")
     page.keyboard.press("ArrowRight")
