@@ -48,6 +48,7 @@ class Session:
         cell |= {"pressed": True, "serial": time.monotonic_ns()}
         picture, fragment = self.ids["picture"]
         message = self.message(fragment)
+        message.rerun_script.widget_states.widgets.add(id=picture, json_value='{"width": 1104}')
         events = message.rerun_script.widget_states.widgets.add()
         events.id = f"$$STREAMLIT_INTERNAL_KEY_{picture}__events"
         events.json_trigger_value = json.dumps([{"event": "cell", "value": [cell]}])
