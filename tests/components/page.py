@@ -1,5 +1,6 @@
-"""A bare page with one live picture; its query parameters are the case: heads, queries, keys, causal, arrangement, scale, compare, typed, undefined,
-theme ("system": that of the window), busy (ms that a run takes longer)."""
+"""A bare page with one live picture; its query parameters are the case: heads, queries, keys, causal, arrangement, scale,
+compare, typed, undefined, theme ("system": that of the window), busy (ms that a run takes longer).
+"""
 
 import time
 from dataclasses import replace
