@@ -90,7 +90,7 @@ def heads_and_average(trace, settings):
     view = st.session_state.view
     choice = choose(trace, view)
     pinned, wrong_pin = pinned_trace(view)
-    st.session_state.saved = trace, choice, pinned  # by whoever asks to save what is shown
+    st.session_state.setdefault("saved", [])[:] = trace, choice, pinned  # for whoever asks to save what is shown
     with st.container(key="findings"):
         say_wrong_view()
         say_notes(wrong_pin)

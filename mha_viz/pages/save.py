@@ -12,10 +12,11 @@ def save():
     """Buttons for PNG, SVG and CSV. The picture is written by the browser; the table here, when it is asked for."""
     left, right = st.columns(2)
     name = f"attention-item{st.session_state.view.item}"
+    saved = st.session_state.setdefault("saved", [])  # the list itself: the table is made where there is no session
     left.button("PNG", on_click=ask, args=("png", name), width="stretch", help="The picture, at twice its size on screen.")
     right.button("SVG", on_click=ask, args=("svg", name), width="stretch", help="The picture, for documents.")
     st.download_button(
-        "CSV", lambda: table(*st.session_state.saved), f"{name}.csv", "text/csv", on_click="ignore", width="stretch",
+        "CSV", lambda: table(*saved), f"{name}.csv", "text/csv", on_click="ignore", width="stretch",
         help="The weights of the heads shown and of the average: one line per cell.",
     )  # fmt: skip
 
