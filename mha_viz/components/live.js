@@ -100,6 +100,9 @@ class Picture {
 
   react() {
     const { data, layout } = this.figure;
+    // A standing bar that is to lie, or the other way round, Plotly moves off the picture, with its texts twice: so it makes a new one.
+    const lies = ({ coloraxis, coloraxis9 }) => (coloraxis9 ?? coloraxis)?.colorbar?.orientation === "h";
+    if (this.drawn && lies(layout) !== lies(this.plot._fullLayout)) for (const bar of this.plot.querySelectorAll(".colorbar")) bar.remove();
     return window.Plotly.react(this.plot, data, { ...layout, hovermode: false }, CONFIG);
   }
 

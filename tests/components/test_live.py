@@ -185,6 +185,33 @@ def test_it_is_drawn_as_wide_as_there_is_room_and_again_when_that_changes(live):
         )
 
 
+BARS = """plot => [...plot.querySelectorAll(".colorbar")].map((bar) => {
+    const box = plot.getBoundingClientRect(), fill = bar.querySelector(".cbfills").getBoundingClientRect();
+    return {
+        place: [fill.left - box.left, fill.top - box.top, fill.right - box.left, fill.bottom - box.top].map(Math.round),
+        texts: [...bar.querySelectorAll(".cbaxis text, .cbtitle text")].map((text) => text.textContent),
+    };
+})"""
+
+
+@pytest.mark.parametrize("case", [{"queries": 8}, {"queries": 14, "scale": "log"}, {"queries": 5, "compare": 1}])
+def test_the_colour_bar_is_in_the_picture_at_every_width(live, case):
+    page = live(height=1400, **case)
+    for width in (390, 1280, 600, 900):
+        page.set_viewport_size({"width": width, "height": 1400})
+        page.wait_for_function(
+            "() => { const maps = document.querySelector('.mha-maps'), room = maps.parentElement.clientWidth;"
+            " return maps._fullLayout.width === Math.max(320, Math.floor(room / 8) * 8); }"
+        )
+        high, wide = maps(page).evaluate("plot => [plot._fullLayout.height, plot._fullLayout.width]")
+        bars = maps(page).evaluate(BARS)
+        assert len(bars) == (2 if "compare" in case else 1)
+        for bar in bars:
+            left, top, right, bottom = bar["place"]
+            assert 0 <= left < right <= wide and 0 <= top < bottom <= high, (width, bar)
+            assert max(right - left, bottom - top) >= 100 and len({*bar["texts"]}) == len(bar["texts"]) >= 3, (width, bar)
+
+
 def test_it_has_a_name_and_answers_keys(live):
     page = live(heads=3, queries=5)
     picture = page.get_by_role("application", name="Attention maps of all 3 heads, 5 queries by 5 keys")
