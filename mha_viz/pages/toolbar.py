@@ -76,8 +76,9 @@ def subset(view, H):
 
 def scale(trace, view):
     show(
-        "scale", st.radio, "colours", view.scale, options=list(SCALES), format_func=SCALE_WORDS.get, label_visibility="visible"
-    )
+        "scale", st.radio, "colours", view.scale, rerun=STAGE, options=list(SCALES), format_func=SCALE_WORDS.get,
+        label_visibility="visible",
+    )  # fmt: skip
     set_now = "" if view.limits is None else ", ".join(f"{limit:g}" for limit in view.limits)
     text = st.session_state.get("typed_limits", set_now)  # what is wrong stays to be mended
     show(
@@ -89,6 +90,7 @@ def scale(trace, view):
         st.selectbox,
         "colour map",
         view.colors,
+        rerun=STAGE,
         options=list(COLORS),
         format_func=COLOR_WORDS.get,
         label_visibility="visible",
