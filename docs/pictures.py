@@ -15,8 +15,8 @@ from tests.conftest import QUIET, free_port, wait_until_healthy  # noqa: E402
 
 WORDS = "the cat sat on the mat because the cat was tired%0Athe dog slept"
 PICTURES = {
-    "first_screen_light.png": ("light", f"?words={WORDS}&padding=3&positions=1"),
-    "first_screen_dark.png": ("dark", f"?words={WORDS}&padding=3&positions=1"),
+    "first_screen.png": ("light", f"?words={WORDS}&padding=3&positions=1"),
+    "compare.png": ("dark", "?pinned=seed%3D7&causal=1"),
 }
 
 
