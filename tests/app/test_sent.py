@@ -1,6 +1,7 @@
 """What goes over the wire when something changes: what a control does not affect is not sent again."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,8 @@ def after(serve):
             await change(session, socket)
             return session.received
 
-    return lambda change: asyncio.run(open_and(change))
+    with ThreadPoolExecutor(1) as thread:  # Playwright keeps an event loop of its own running in the main one
+        yield lambda change: thread.submit(asyncio.run, open_and(change)).result()
 
 
 def kinds(received):

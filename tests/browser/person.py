@@ -101,7 +101,8 @@ class Person:
 
     def tiles(self):
         """Every map as it is drawn, in order: the strip's, the chosen head's, the average's."""
-        script = f"() => {{ {PLOT} return (plot.layout.meta.tiles ?? []).map((_, i) => Array.from(plot._fullData[i].z, r => Array.from(r))) }}"
+        tile = "(_, i) => Array.from(plot._fullData[i].z, row => Array.from(row))"
+        script = f"() => {{ {PLOT} return (plot.layout.meta.tiles ?? []).map({tile}) }}"
         return np.array(self.page.evaluate(script), np.float32)
 
     def zoomed_to(self):
