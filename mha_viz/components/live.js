@@ -5,6 +5,7 @@ const CONFIG = { displayModeBar: false, doubleClick: false, showTips: false };
 const TWICE = 400; // ms between the clicks of a double click
 const HELD = 80; // ms after which an arrow key is no longer held: until then its spots are not sent
 const PATIENCE = 1500; // ms that a first picture of the wrong width waits for the right one
+const FONT_OF_FILES = "Arial, sans-serif"; // the page's own does not reach into a file, whose words would be laid out for it
 let count = 0; // of pictures, for ids
 const pictures = new WeakMap(); // a component's element → its Picture, which outlives every update
 
@@ -94,7 +95,8 @@ class Picture {
     if (before === undefined || serial === 0 || serial === before) return;
     const data = this.plot.data.map((trace) => (trace.meta === "mark" ? { ...trace, opacity: 1 } : trace));
     const { width, height } = this.plot.layout;
-    const figure = { data, layout: { ...this.plot.layout, hovermode: false } };
+    const font = { ...this.plot.layout.font, family: FONT_OF_FILES };
+    const figure = { data, layout: { ...this.plot.layout, font, hovermode: false } };
     window.Plotly.downloadImage(figure, { format, filename: name, width, height, scale: format === "png" ? 2 : 1 });
   }
 

@@ -1,6 +1,7 @@
 """The live picture in a real browser: it stays in place, keeps its zoom, names what is pointed at and reports what is chosen."""
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -348,6 +349,24 @@ def test_it_is_saved_by_the_browser_as_it_is_on_screen(live):
     assert set(names) < set("01234567")  # zoomed in
     with pytest.raises(TimeoutError), page.expect_download(timeout=300):
         click(page, 4, 3, 3)  # another update saves nothing
+
+
+def test_in_a_saved_file_no_words_of_the_legend_touch(live, browser):
+    """A file is drawn without the page's own font."""
+    page = live(queries=6, causal=1, undefined=3)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="svg", exact=True).click()
+    elsewhere = browser.new_page()
+    elsewhere.set_content(Path(download.value.path()).read_text("utf-8"))
+    boxes = elsewhere.evaluate("""() => [...document.querySelectorAll(".legend .traces")].map((entry) =>
+        [".legendfill path", ".legendtext"].map((part) => {
+            const { left, right } = entry.querySelector(part).getBoundingClientRect();
+            return [left, right];
+        })
+    ).flat()""")
+    elsewhere.close()
+    assert len(boxes) == 4
+    assert all(right + 4 <= left for (_, right), (left, _) in pairwise(boxes)), boxes
 
 
 def png_size(content):
