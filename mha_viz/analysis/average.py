@@ -1,5 +1,6 @@
 """What the average of the heads hides, said with a number."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,8 +44,15 @@ def what_average_hides(trace, item):
     rows, favourite = np.arange(len(queries)), average.argmax(axis=-1)  # [R] each
     overruled = int((weights[:, rows, favourite] < weights.max(axis=-1)).all(axis=0).sum())
     query = int(queries[row])
-    sentence = f"In head {head} query {query} gives {weight:.{digits}f} to key {key}; the average says {mean:.{digits}f}."
+    sentence = f"In head {head} query {query} gives {_written(weight, digits)} to key {key}; the average says {_written(mean, digits)}."
     if overruled:
         of = f"{overruled} of {len(queries)} queries" if len(queries) > 1 else "the one query"
         sentence += f" In {of} the average's largest weight is on a key that is the largest of no head."
     return Hidden(head, query, key, weight, mean, overruled, len(queries), sentence)
+
+
+def _written(weight, digits):
+    """``weight`` with so many decimals, a small one with as many as show two of its digits."""
+    if 0 < weight < 10**-DIGITS:
+        return f"less than {10**-DIGITS:.{DIGITS}f}"
+    return f"{weight:.{max(digits, 1 - math.floor(math.log10(weight))) if 0 < weight < 0.01 else digits}f}"

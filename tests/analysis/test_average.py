@@ -36,6 +36,17 @@ def test_a_small_difference_gets_the_digits_that_show_it():
     assert "gives 0.4996 to key 1; the average says 0.4998." in hidden.sentence
 
 
+@pytest.mark.parametrize(
+    ("weight", "other", "written"),
+    [(0.0412, 0.0, ("0.04", "0.02")), (0.0102, 0.0001, ("0.010", "0.0052")), (0.0041, 0.0006, ("0.0041", "0.0024")),
+     (0.0016, 0.0, ("0.0016", "0.00080")), (2e-6, 0.0, ("0.0000020", "0.0000010"))],
+)  # fmt: skip
+def test_small_weights_are_written_with_two_of_their_digits(weight, other, written):
+    rows = [[[first, (1 - first) / 2, (1 - first) / 2]] for first in (weight, other)]
+    hidden = what_average_hides(given_weights(*rows), 0)
+    assert f"query 0 gives {written[0]} to key 0; the average says {written[1]}." in hidden.sentence
+
+
 @pytest.mark.parametrize("heads", [[[[0.5, 0.5]]], [[[0.25, 0.75]], [[0.25, 0.75]]]])
 def test_one_head_or_equal_heads_hide_nothing(heads):
     assert what_average_hides(given_weights(*heads), 0) is None
