@@ -5,6 +5,7 @@ import numpy as np
 from mha_viz.analysis import STATISTICS
 from mha_viz.figures.labels import width_of
 
+SHORT = ("percent", "number")  # labels without the word "head"
 _MEASURE = "Jensen–Shannon divergence of its rows: 0 % equal, 100 % no key in common"
 SAID = {  # of a head: in a label, and in the caption
     "difference": ("differs", "difference from the average"),
@@ -18,25 +19,26 @@ SAID = {  # of a head: in a label, and in the caption
 }
 
 
-def captions(order):
-    """What the strip shows and in which order, the longest first."""
+def captions(order, dropout=False):
+    """What the strip shows and in which order, the longest first; ``dropout`` falls on its maps, though not on what orders them."""
+    before = ", before dropout" if dropout else ""
     if order == "difference":
         return (
-            f"Every head, the one that differs most from the average first ({_MEASURE})",
-            "Heads by how much they differ from the average (Jensen–Shannon)",
-            "Heads by difference from the average",
+            f"Every head, the one that differs most from the average first ({_MEASURE}{before})",
+            f"Heads by how much they differ from the average (Jensen–Shannon{before})",
+            f"Heads by difference from the average{before}",
         )
     if order == "index":
         return (
-            f"Every head by its number, and how much it differs from the average ({_MEASURE})",
-            "Heads, and how much they differ from the average (Jensen–Shannon)",
-            "Heads: difference from the average",
+            f"Every head by its number, and how much it differs from the average ({_MEASURE}{before})",
+            f"Heads, and how much they differ from the average (Jensen–Shannon{before})",
+            f"Heads: difference from the average{before}",
         )
     phrase = SAID[order][1]
     return (
-        f"Every head by {phrase}, the largest first ({STATISTICS[order].meaning})",
-        f"Heads by {phrase}, the largest first",
-        f"Heads by {phrase}",
+        f"Every head by {phrase}, the largest first ({STATISTICS[order].meaning}{before})",
+        f"Heads by {phrase}, the largest first{before}",
+        f"Heads by {phrase}{before}",
     )
 
 
@@ -131,12 +133,13 @@ def label_widths(labels):
         "line": max(width_of(name, 14) * bold + width_of(f" {said}", 14) for name, said, _ in labels),
         "lines": max(max(width_of(name, 14) * bold, width_of(said, 14)) for name, said, _ in labels),
         "percent": max(width_of(_least(name), 13) * bold + width_of(f" {value}", 13) for name, _, value in labels),
+        "number": max(width_of(_least(name), 13) * bold for name, _, _ in labels),
     }
 
 
 def title_of(strip, name):
     """A tile's name as its label has it, and the size of that text in px."""
-    return [_least(name), 13] if strip.words == "percent" else [name, 14]
+    return [_least(name), 13] if strip.words in SHORT else [name, 14]
 
 
 def _least(name):
@@ -147,12 +150,12 @@ def strip_labels(strip, origins, labels, axes, theme):
     """The labels above tiles, (name, what is said of it, its value alone), as one trace of texts."""
     texts = []
     for name, said, value in labels:
-        between, more = {"line": (" ", said), "lines": ("<br>", said), "percent": (" ", value)}[strip.words]
+        between, more = {"line": (" ", said), "lines": ("<br>", said), "percent": (" ", value), "number": ("", "")}[strip.words]
         texts.append(f"<b>{title_of(strip, name)[0]}</b><span style='color:{theme.soft}'>{between}{more}</span>")
     x, y = (origins - [0.5, 0.5 + (3 + strip.names) / strip.cell[1]]).T  # 3 px above the tile's corner, or its names
     return {
         "type": "scatter", "mode": "text", "x": x, "y": y, "xaxis": axes[0], "yaxis": axes[1], "text": texts,
-        "textposition": "top right", "textfont": {"size": 13 if strip.words == "percent" else 14, "color": theme.text},
+        "textposition": "top right", "textfont": {"size": 13 if strip.words in SHORT else 14, "color": theme.text},
         "cliponaxis": False, "hoverinfo": "skip", "showlegend": False,
     }  # fmt: skip
 

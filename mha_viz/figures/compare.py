@@ -10,7 +10,7 @@ from mha_viz.analysis.compare import common
 from mha_viz.figures import around
 from mha_viz.figures.geometry import NARROW, arrange
 from mha_viz.figures.heads import looks_of, sides, ticks_width
-from mha_viz.figures.labels import visible
+from mha_viz.figures.labels import numbered
 from mha_viz.figures.picture import Large, Map, Tiles, large_pool, picture, strip_pool
 from mha_viz.figures.scale import Scale
 from mha_viz.figures.theme import THEMES
@@ -46,7 +46,7 @@ def describe_difference(a, b, view, names=("A", "B")):
     if both.shared.average:
         query, key = choice.query, choice.key
         cell = [float(weights[query, key]) for weights in both.weights]
-        token = [f"{i} “{visible(tokens[choice.item][i])}”" for i, tokens in ((query, b.query_tokens), (key, b.key_tokens))]
+        token = [numbered(i, tokens[choice.item][i]) for i, tokens in ((query, b.query_tokens), (key, b.key_tokens))]
         before, after = ("undefined" if np.isnan(weight) else f"{weight:.6f}" for weight in cell)
         change = "" if np.isnan(cell).any() else f", {cell[1] - cell[0]:+.6f}"
         said.append(f"Chosen cell: query {token[0]}, key {token[1]}: {A} {before}, {B} {after}{change}.")

@@ -11,8 +11,10 @@ NARROW, NARROW_FOR_THREE = 640, 860  # px: below, two large maps or more, or thr
 CAPTION = 22  # px: a line of words above everything
 GAP = 12  # px between tiles of the strip
 EDGE = 4  # px beside and below the strip's tiles for the frame around one
-LABELS = {"line": 144, "lines": 78, "percent": 52}  # px that the labels of tiles take, see Strip
-LABEL_HEIGHTS = {"line": 22, "lines": 40, "percent": 22}  # px
+LABELS = {"line": 144, "lines": 78, "percent": 52, "number": 16}  # px that the labels of tiles take, see Strip
+LABEL_HEIGHTS = {"line": 22, "lines": 40, "percent": 22, "number": 20}  # px
+ROWS = 3  # of tiles above large maps: where labels with their percentages take more, heads are named by number alone
+LEAST = 38  # px that such a tile has across at least
 TITLE, MIN_TITLE = (
     28,
     {1: 190, 2: 190, 3: 110},
@@ -47,8 +49,8 @@ class Strip:
     """Every head's tile: ``columns`` × ``rows`` of them in ``area``, each ``tile`` (width, height) under its label.
 
     ``cell`` is the size of one cell, ``step`` the way from tile to tile, ``label_height`` px above a tile are for its
-    label, and ``words`` tells what fits there: "line" (head 1 differs 37 %), the same on two "lines", "percent" (1 37 %). The
-    last ``names`` of these px are for the keys' names.
+    label, and ``words`` tells what fits there: "line" (head 1 differs 37 %), the same on two "lines", "percent" (1 37 %), "number"
+    (1). The last ``names`` of these px are for the keys' names.
     """
 
     columns: int
@@ -244,11 +246,14 @@ def arrange_all(width, tiles, queries, keys, row_texts, column_texts, numbered=F
 def _strip(width, heads, queries, keys, top, budget, labels):
     """The arrangement in evenly filled rows that gives the largest tiles within its share of the budget; else the lowest one."""
     share, tallest = (0.45 if width < NARROW else 0.34) * budget, min(max(0.16 * budget, 72), 128)
+    room_in = lambda columns: (width - 2 * EDGE - (columns - 1) * GAP) // columns  # noqa: E731
+    many = width >= NARROW and room_in(-(-heads // ROWS)) < labels["percent"]
+    least = max(LEAST, labels["number"]) if many else labels["percent"]
     fitting, first = [], None
     for rows in range(1, heads + 1):
         columns = -(-heads // rows)
-        room = (width - 2 * EDGE - (columns - 1) * GAP) // columns
-        if room < labels["percent"] and columns > 1:
+        room = room_in(columns)
+        if room < least and columns > 1:
             continue
         strip = _rows_of(columns, rows, room, queries, keys, top, tallest, labels)
         first = first or strip
@@ -270,7 +275,7 @@ def _rows_of(columns, rows, room, queries, keys, top, tallest, labels):
 
 def _words(across, labels):
     """What a label says above a tile that many px across, and how high it is."""
-    words = next(words for words, least in labels.items() if across + GAP - 4 >= least or words == "percent")
+    words = next(words for words, least in labels.items() if across + GAP - 4 >= least or words == "number")
     return words, LABEL_HEIGHTS[words]
 
 

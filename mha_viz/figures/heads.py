@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 from mha_viz.analysis import choose
 from mha_viz.figures import around, tiles
 from mha_viz.figures.geometry import arrange, arrange_all
-from mha_viz.figures.labels import Names, visible, width_of
+from mha_viz.figures.labels import Names, numbered, width_of
 from mha_viz.figures.picture import Large, Map, Tiles, large_pool, picture, strip_pool
 from mha_viz.figures.scale import Scale, largest_weight
 from mha_viz.figures.theme import THEMES
@@ -68,7 +68,7 @@ def spec(trace, view, theme="light", width=1104):
         strip = Tiles(tuple(own), looks_of(trace, item, shown), rows, columns) if pair else None
         large = [Large(own[shown.index(choice.head)], looks_of(trace, item, [choice.head]), rows, columns, strong=True)]
         large += [Large(average, looks_of(trace, item, None), rows, columns)] if pair else []
-    texts = (f"One head of {H}",) if view.arrangement == "one" else around.captions(view.order)
+    texts = (f"One head of {H}",) if view.arrangement == "one" else around.captions(view.order, dropped_out(trace))
     small, big = strip_pool(place, (L, S)) if strip else None, large_pool((L, S)) if large else None
     texts = [text + note for note in around.pooled(small, big) for text in texts]
     found = picture(place, strip, large, (choice.head, choice.query, choice.key), [scale], theme, [texts])
@@ -104,6 +104,11 @@ def looks_of(trace, item, shown, average=False):
     return tiles.looks(masks, padding, undefineds)
 
 
+def dropped_out(trace):
+    """True where dropout fell on the weights, and so not on what heads are told apart by."""
+    return trace.has("dropped") and trace.dropped is not None
+
+
 def ticks_width(scale):
     """px of the widest number beside the colour bar."""
     return max((width_of(text, 13) for text in scale.ticks()[1]), default=0)
@@ -120,14 +125,15 @@ def describe(trace, view):
         shown = f"head {head} alone"
     phrase = "difference from their average" if view.order == "difference" else around.SAID[choice.statistic][1]
     first = f", largest {phrase} first: head {choice.order[0]}" if view.order != "index" and view.arrangement != "one" else ""
+    before = ", both before dropout" if dropped_out(trace) else ""
     weights = [trace.weights[item, head, query, key], trace.mean_weights[item, query, key]]
     in_head, in_average = ("undefined" if np.isnan(weight) else f"{weight:.6f}" for weight in weights)
-    names = (f"{i} “{visible(tokens[item][i])}”" for i, tokens in ((query, trace.query_tokens), (key, trace.key_tokens)))
+    names = (numbered(i, tokens[item][i]) for i, tokens in ((query, trace.query_tokens), (key, trace.key_tokens)))
     looks = tiles.looks(mask[[head]], padding, undefined[[head]])
     cells = [f"{look.sum()} {name}" for name, look in looks.items() if look.any()]
     return (
         f"Attention maps of {shown}, {L} queries by {S} keys{first}. "
-        f"Head {head} differs {around.percent(choice.differences[head])} from the average of {H}. "
+        f"Head {head} differs {around.percent(choice.differences[head])} from the average of {H}{before}. "
         f"Chosen cell: query {next(names)}, key {next(names)}: {in_head} in head {head}, {in_average} in the average."
         + (f" Of {L * S} cells in head {head}: {', '.join(cells)}." if cells else "")
     )

@@ -32,6 +32,12 @@ def _visible(c):
     return c
 
 
+def numbered(i, token):
+    """Token ``i`` in plain words: 6 “because”, or 6 alone where its name says nothing else."""
+    name = visible(token)
+    return str(i) if name == str(i) else f"{i} “{name}”"
+
+
 def escape(text):
     """``text`` for Plotly, which reads tags and entities, and hands $…$ to MathJax where a page has it."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("$", "&#36;")
@@ -82,7 +88,7 @@ class Names:
         """``room`` px for a drawn name; ``hidden`` [tokens] bool, True for names that step back."""
         self.texts, self.hidden = list(tokens), hidden.tolist()
         seen = [visible(token) for token in tokens]
-        self.exact = [str(i) if text == str(i) else f"{i} “{escape(text)}”" for i, text in enumerate(seen)]
+        self.exact = [escape(numbered(i, token)) for i, token in enumerate(tokens)]
         self.short = [shorten(text, room, SIZE) for text in seen]
         self.numbered = self.texts == [str(i) for i in range(len(seen))]
         self.widest = max(width_of(text, SIZE) for text in self.short)

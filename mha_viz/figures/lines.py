@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from mha_viz.analysis import choose
 from mha_viz.figures.around import percent
-from mha_viz.figures.labels import SIZE, escape, visible, width_of
+from mha_viz.figures.labels import SIZE, escape, numbered, width_of
 from mha_viz.figures.panels import EDGE, NODE, TITLES, arrange
 from mha_viz.figures.scale import FAINTEST, Scale, largest_weight
 from mha_viz.figures.theme import FONT, THEMES
@@ -152,7 +152,7 @@ class _Shown:
         return f"head {self.heads[panel]}"
 
     def token(self, side, index):
-        return f"{index} “{visible(self.tokens[side][index])}”"
+        return numbered(index, self.tokens[side][index])
 
     def left_out(self, panels=slice(None)):
         """The part, 0 to 1, of the weight of some panels' real queries that no line shows."""

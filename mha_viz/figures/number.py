@@ -10,7 +10,7 @@ import numpy as np
 
 from mha_viz.figures import tiles
 from mha_viz.figures.geometry import NARROW, NICE, ROW_PITCH, Box
-from mha_viz.figures.labels import Names, escape, shorten, visible
+from mha_viz.figures.labels import Names, escape, numbered, shorten, visible
 from mha_viz.figures.scale import Scale
 from mha_viz.figures.sheet import Sheet
 from mha_viz.figures.theme import THEMES
@@ -252,8 +252,8 @@ def describe_token_in_heads(trace, derivation, side="query"):
     if not np.nanmax(row) > 0:
         return f"{said} Only zeros in head {d.head}."
     most = int(np.nanargmax(row))
-    name = visible((trace.key_tokens if along == "key" else trace.query_tokens)[d.item][most])
-    return f"{said} In head {d.head} it {verb} {along} {most} “{name}”: {_number(row[most])}."
+    name = numbered(most, (trace.key_tokens if along == "key" else trace.query_tokens)[d.item][most])
+    return f"{said} In head {d.head} it {verb} {along} {name}: {_number(row[most])}."
 
 
 def _token(trace, d, side, scale=None):

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import plotly.graph_objects as go
@@ -196,6 +197,30 @@ def test_it_is_described_in_words():
     )
     assert "12 masked" in words and "8 padded" in words
     assert "2 of 4 heads" in describe(trace, View(heads=(0, 1)))
+    assert "query 1, key 3:" in words, "a token that is its number is not named twice"
+    named = describe(synthetic(Settings(embed_dim=8, num_heads=2, words="the cat", padding=())), View(cell=(1, 0)))
+    assert "query 1 “cat”, key 0 “the”:" in named
+
+
+@pytest.mark.parametrize("order", ["difference", "index", "entropy"])
+def test_what_heads_are_told_apart_by_is_said_to_be_before_dropout(order):
+    said = {}
+    for training in (False, True):
+        trace = synthetic(replace(SMALL, training=training))
+        for width in (360, 700, 1600):
+            caption = spec(trace, View(order=order), width=width)["layout"]["annotations"][0]["text"]
+            said.setdefault(training, []).append("before dropout" in caption)
+        said[training].append("before dropout" in describe(trace, View(order=order)))
+    assert said == {False: [False] * 4, True: [True] * 4}
+
+
+def test_sixty_four_heads_leave_room_for_the_pair():
+    trace = synthetic(Settings(embed_dim=128, num_heads=64, batch_size=1, seq_len=32, padding=()))
+    figure = spec(trace, View())["layout"]
+    assert figure["height"] <= 640
+    (labels,) = [t for t in spec(trace, View())["data"] if t.get("mode") == "text" and t["xaxis"] == "x"]
+    assert [re.sub("<[^>]*>", "", text) for text in labels["text"]] == [str(head) for head in figure["meta"]["order"]]
+    assert labels["textfont"]["size"] >= 12
 
 
 LONG = Settings(embed_dim=24, num_heads=6, batch_size=1, seq_len=150, padding=(20,), causal=True)
