@@ -15,8 +15,9 @@ from mha_viz.settings import Settings, View, fit_mask, from_address, read, read_
 from mha_viz.settings.settings import TINY
 
 TYPED = ("padding", "source_padding")  # fields that are typed as text and read by settings.read
-STAGE = ["stage"]  # the fragment of what is shown
-CHOICES = ["toolbar", "stage"]  # and the toolbar, where there are other items or heads to choose from
+PICTURE = ["stage"]  # the fragment of what is shown
+STAGE = ["above", "stage"]  # and what is said of the settings above it
+CHOICES = ["above", "toolbar", "stage"]  # and the toolbar, where there are other items or heads to choose from
 SIZES = ["sizes", *CHOICES]  # and the sidebar's embed_dim, num_heads and the rule between them
 STAND_INS = {  # what a widget holds at first whose field is None until a switch says otherwise
     "words": "the cat sat on the mat because the cat was tired\nthe dog slept",

@@ -26,10 +26,21 @@ def page():
     draft.arrive()
     controls()
     warm_up()
-    above = st.container(key="above")
-    above.html("<i hidden></i>")  # a fragment writes only where something was written before
+    above()
     toolbar_alone()
-    stage(above)
+    stage()
+
+
+@st.fragment(key="above")
+def above():
+    """What is said of the Settings: what is wrong with them, and the shapes that they make."""
+    settings, trace, wrong = current()
+    with st.container(key="messages"):  # there also when empty: what follows keeps its place
+        if wrong:
+            say_wrong(wrong)
+            say_not_current(settings, draft.values())
+        say_notes(draft.notes(trace))
+    strip(trace, settings)
 
 
 @st.fragment(key="toolbar")
@@ -40,17 +51,10 @@ def toolbar_alone():
 
 
 @st.fragment(key="stage")
-def stage(above):
-    """What is shown, with what is said of it ``above`` the toolbar. Most controls draw this alone."""
+def stage():
+    """What is shown. The controls of the view draw this alone."""
     st.session_state.staged = True
-    settings, trace, wrong = current()
-    with above:
-        with st.container(key="messages"):  # there also when empty: what follows keeps its place
-            if wrong:
-                say_wrong(wrong)
-                say_not_current(settings, draft.values())
-            say_notes(draft.notes(trace))
-        strip(trace, settings)
+    settings, trace, _ = current()
     with st.container(key="stage"):
         heads_and_average(trace, settings)
 

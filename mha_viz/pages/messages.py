@@ -4,7 +4,7 @@ from html import escape
 
 import streamlit as st
 
-from mha_viz.pages.draft import change
+from mha_viz.pages.draft import STAGE, change
 from mha_viz.pages.toolbar import show
 from mha_viz.settings import spell
 
@@ -18,7 +18,7 @@ def say_wrong(wrong):
                 label = ", ".join(f"{name} = {spelled(value)}" for name, value in choice.items())
                 st.button(label, key=f"nearest_{number}", on_click=mend, kwargs=choice)
             if wrong.argument in ("embed_dim", "num_heads"):
-                show("verbatim", st.toggle, "PyTorch's own error", st.session_state.view.verbatim, label_visibility="visible")
+                show("verbatim", st.toggle, "PyTorch's own error", st.session_state.view.verbatim, "visible", rerun=STAGE)
         if wrong.argument in ("embed_dim", "num_heads") and st.session_state.view.verbatim:
             say_verbatim()
 

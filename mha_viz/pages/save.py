@@ -5,7 +5,7 @@ import io
 
 import streamlit as st
 
-from mha_viz.pages.draft import STAGE, draw
+from mha_viz.pages.draft import PICTURE, draw
 
 
 def save():
@@ -28,7 +28,7 @@ def ask(format, name):
         "name": name,
         "serial": st.session_state.get("saving", {}).get("serial", 0) + 1,
     }
-    draw(STAGE)
+    draw(PICTURE)
 
 
 def table(trace, choice, pinned=None):

@@ -6,7 +6,7 @@ import streamlit as st
 
 from mha_viz.core.rules import Wrong
 from mha_viz.pages import draft
-from mha_viz.pages.draft import CHOICES, STAGE
+from mha_viz.pages.draft import CHOICES, PICTURE
 from mha_viz.settings import ARRANGEMENTS, COLORS, PICTURES, SCALES, View
 
 ARRANGEMENT_WORDS = {"pair": "pair", "all": "all", "one": "one"}
@@ -29,13 +29,13 @@ def toolbar(trace, view, save):
             st.selectbox,
             "batch item",
             item,
-            rerun=STAGE,
+            rerun=PICTURE,
             options=list(range(N)),
             format_func="batch item {}".format,
             width=130,
         )
         words = orders()
-        show("order", st.selectbox, "order", view.order, rerun=STAGE, options=list(words), format_func=words.get, width=165)
+        show("order", st.selectbox, "order", view.order, rerun=PICTURE, options=list(words), format_func=words.get, width=165)
         comparing = view.pinned is not None  # which has one picture of its own
         either("arrangement", view.arrangement, ARRANGEMENTS, ARRANGEMENT_WORDS, comparing)
         either("picture", view.picture, PICTURES, {"maps": "maps", "lines": "lines"}, comparing)
@@ -69,20 +69,27 @@ def subset(view, H):
     every = list(range(H))
     shown = every if view.heads is None else [head for head in view.heads if head < H] or every
     show(
-        "heads", st.pills, "heads shown", shown, rerun=STAGE, options=every, selection_mode="multi", label_visibility="visible"
+        "heads",
+        st.pills,
+        "heads shown",
+        shown,
+        rerun=PICTURE,
+        options=every,
+        selection_mode="multi",
+        label_visibility="visible",
     )
     st.button(f"all {H} heads", on_click=change_all, kwargs={"heads": None})
 
 
 def scale(trace, view):
     show(
-        "scale", st.radio, "colours", view.scale, rerun=STAGE, options=list(SCALES), format_func=SCALE_WORDS.get,
+        "scale", st.radio, "colours", view.scale, rerun=PICTURE, options=list(SCALES), format_func=SCALE_WORDS.get,
         label_visibility="visible",
     )  # fmt: skip
     set_now = "" if view.limits is None else ", ".join(f"{limit:g}" for limit in view.limits)
     text = st.session_state.get("typed_limits", set_now)  # what is wrong stays to be mended
     show(
-        "limits", st.text_input, "limits", text, rerun=STAGE, placeholder="automatic", label_visibility="visible",
+        "limits", st.text_input, "limits", text, rerun=PICTURE, placeholder="automatic", label_visibility="visible",
         help="The weights at which the colours begin and end, as in “0, 0.5”: a colour then means the same in every picture.",
     )  # fmt: skip
     show(
@@ -90,7 +97,7 @@ def scale(trace, view):
         st.selectbox,
         "colour map",
         view.colors,
-        rerun=STAGE,
+        rerun=PICTURE,
         options=list(COLORS),
         format_func=COLOR_WORDS.get,
         label_visibility="visible",
@@ -122,7 +129,7 @@ def show(name, widget, label, value, label_visibility="collapsed", rerun=None, *
 
 
 def either(name, value, options, words, disabled=False):
-    options = {"options": list(options), "format_func": words.get, "required": True, "disabled": disabled, "rerun": STAGE}
+    options = {"options": list(options), "format_func": words.get, "required": True, "disabled": disabled, "rerun": PICTURE}
     show(name, st.segmented_control, name, value, **options)
 
 
