@@ -24,7 +24,12 @@ class Session:
         waits = []
         await asyncio.sleep(0.02 * self.random.random())
         async with websockets.connect(
-            f"ws://{url}/_stcore/stream", subprotocols=["streamlit"], max_size=None, compression=None, open_timeout=120
+            f"ws://{url}/_stcore/stream",
+            subprotocols=["streamlit"],
+            max_size=None,
+            compression=None,
+            open_timeout=120,
+            ping_interval=None,  # a server that is busy for long is what is measured
         ) as socket:
             await self.ask(socket)
             opened.release()
