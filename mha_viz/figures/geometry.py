@@ -14,7 +14,7 @@ EDGE = 4  # px beside and below the strip's tiles for the frame around one
 LABELS = {"line": 144, "lines": 78, "percent": 52, "number": 16}  # px that the labels of tiles take, see Strip
 LABEL_HEIGHTS = {"line": 22, "lines": 40, "percent": 22, "number": 20}  # px
 ROWS = 3  # of tiles above large maps: where labels with their percentages take more, heads are named by number alone
-LEAST = 38  # px that such a tile has across at least
+LEAST = 36  # px that such a tile has across at least
 TITLE, MIN_TITLE = (
     28,
     {1: 190, 2: 190, 3: 110},
@@ -255,11 +255,13 @@ def _strip(width, heads, queries, keys, top, budget, labels):
         room = room_in(columns)
         if room < least and columns > 1:
             continue
-        strip = _rows_of(columns, rows, room, queries, keys, top, tallest, labels)
+        _, label = _words(min(room, 128), labels)
+        spare = share / rows - label - GAP
+        tall = spare if spare >= 40 else tallest if width < NARROW else 48  # beyond its share: small, or on a phone as it likes
+        strip = _rows_of(columns, rows, room, queries, keys, top, min(tallest, tall), labels)
         first = first or strip
-        spare = share / rows - strip.label_height - GAP
         if spare >= 40:
-            fitting.append(_rows_of(columns, rows, room, queries, keys, top, min(tallest, spare), labels))
+            fitting.append(strip)
     return max(fitting, key=lambda s: s.tile[0] * s.tile[1], default=first)
 
 
