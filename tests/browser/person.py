@@ -1,6 +1,7 @@
 """What a person does at the Explore page in a browser, and what they see there."""
 
 import itertools
+import json
 import time
 from urllib.parse import parse_qsl, urlencode
 
@@ -102,8 +103,8 @@ class Person:
     def tiles(self):
         """Every map as it is drawn, in order: the strip's, the chosen head's, the average's."""
         tile = "(_, i) => Array.from(plot._fullData[i].z, row => Array.from(row))"
-        script = f"() => {{ {PLOT} return (plot.layout.meta.tiles ?? []).map({tile}) }}"
-        return np.array(self.page.evaluate(script), np.float32)
+        script = f"() => {{ {PLOT} return JSON.stringify((plot.layout.meta.tiles ?? []).map({tile})) }}"
+        return np.array(json.loads(self.page.evaluate(script)), np.float32)  # null, which stands for NaN, becomes NaN
 
     def zoomed_to(self):
         script = f"() => {{ {PLOT} return [axis('x2').range, axis('y2').range, axis('x3').range, axis('y3').range].flat() }}"
