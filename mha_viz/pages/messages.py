@@ -4,7 +4,7 @@ from html import escape
 
 import streamlit as st
 
-from mha_viz.pages.draft import STAGE, change
+from mha_viz.pages.draft import STAGE, change, raw
 from mha_viz.pages.toolbar import show
 from mha_viz.settings import spell
 
@@ -53,7 +53,9 @@ def say_verbatim():
 
 def say_not_current(shown, wanted):
     """That the picture is of ``shown``, the last good Settings, where it differs from what is ``wanted``; it steps back while it is."""
-    differing = [f"{name} {spelled(value)}" for name, value in vars(shown).items() if value != wanted[name] and name in wanted]
+    typed = raw(vars(shown))  # as the widgets would hold it
+    same = {name for name, value in vars(shown).items() if wanted[name] in (value, typed[name] if value is not None else None)}
+    differing = [f"{name} {spelled(value)}" for name, value in vars(shown).items() if name not in same]
     of = escape(", ".join(differing) or f"embed_dim {shown.embed_dim}, num_heads {shown.num_heads}")
     st.html(f"<p class='not-current'><b>Not current.</b> The picture shows the last settings that keep the rules: {of}.</p>")
     st.html("<style>.st-key-stage { opacity: 0.45; }</style>")

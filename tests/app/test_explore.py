@@ -274,6 +274,7 @@ def test_the_last_good_picture_stays_and_is_marked():
     set_to(at, "num_heads", 7)
     assert "128 = 7 × 18 + 2" in unescaped(at.error[0].value)
     assert "Not current" in read(at, "not-current") and "num_heads 8" in read(at, "not-current")
+    assert "padding" not in read(at, "not-current"), "what does not differ is not named"
     assert sent(at) == before
     assert held(at)["seed"] == 11 and held(at)["causal"] and held(at)["num_heads"] == 7
     assert at.query_params == {"seed": "11", "causal": "1", "num_heads": "7"}  # so that a class can be sent to it
