@@ -19,8 +19,14 @@ def warm_up():
     gc.freeze()
 
 
-@st.cache_resource(max_entries=8, show_spinner="Computing…")
+@st.cache_resource(max_entries=2, show_spinner=False, scope="session")
 def synthetic_trace(settings):
+    """The Trace of these Settings. A session keeps the last two, its A and B, whatever the others compute meanwhile."""
+    return shared_trace(settings)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Computing…")
+def shared_trace(settings):
     """The Trace of these Settings, shared by every session that asks for the same."""
     from mha_viz.sources.synthetic import synthetic
 

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 import torch
+from streamlit.runtime.caching import clear_session_resource_cache
 from torch import nn
 
 import mha_viz.sources.synthetic
@@ -53,7 +54,8 @@ by_change = pytest.mark.parametrize(("moves", "meant"), CHANGES, ids=lambda valu
 @pytest.fixture(autouse=True)
 def nothing_kept():
     """Traces that another test left behind would hide what this one computes."""
-    warm.synthetic_trace.clear()
+    warm.shared_trace.clear()
+    clear_session_resource_cache("test session id")  # every AppTest's
 
 
 @pytest.fixture
@@ -252,8 +254,18 @@ def test_a_setting_is_computed_once(computed):
     for seed in (8, 7, 8):
         set_to(at, "seed", seed)
     assert computed == [Settings(), Settings(seed=8)]
+    clear_session_resource_cache("test session id")
     opened(seed="8")  # another person
     assert computed == [Settings(), Settings(seed=8)]
+
+
+def test_what_others_compute_pushes_nothing_out(computed):
+    at = opened()
+    for seed in range(20, 30):
+        warm.shared_trace(Settings(seed=seed))
+    count = len(computed)
+    set_to(at, "view_item", 1)
+    assert len(computed) == count
 
 
 def test_what_is_folded_away_computes_nothing(computed):

@@ -1,6 +1,6 @@
 """The Explore page as it is, or with one thing taken away, so that both can be served and compared. ``MHA_BENCH`` says what:
 
-"unfrozen": the garbage collector is not told to leave torch and plotly alone; "chart": the picture is drawn by
+"unfrozen": the garbage collector walks over torch, plotly and all sessions after every change, as Streamlit has it by itself; "chart": the picture is drawn by
 ``st.plotly_chart``; "bare": nothing but one live picture of the same kind, and a field for the seed.
 """
 
@@ -10,6 +10,7 @@ import runpy
 from pathlib import Path
 
 import streamlit as st
+from streamlit import config
 
 PAGE = Path(__file__).parents[2] / "mha_viz" / "pages" / "explore.py"
 
@@ -40,6 +41,7 @@ st.set_page_config(layout="wide")
 variant = os.environ.get("MHA_BENCH", "")
 if variant == "unfrozen":
     gc.freeze = lambda: None
+    config.set_option("runner.postScriptGC", True)
 if variant == "chart":
     import mha_viz.components
 
