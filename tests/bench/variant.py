@@ -1,7 +1,7 @@
 """The Explore page as it is, or with one thing taken away, so that both can be served and compared. ``MHA_BENCH`` says what:
 
-"unfrozen": the garbage collector walks over torch, plotly and all sessions after every change, as Streamlit has it by itself; "chart": the picture is drawn by
-``st.plotly_chart``; "bare": nothing but one live picture of the same kind, and a field for the seed.
+"unfrozen": the garbage collector walks over torch, plotly and all sessions after every change, as Streamlit has it by itself;
+"chart": the picture is drawn by ``st.plotly_chart``; "bare": nothing but one live picture of the same kind, and a field for the seed.
 """
 
 import gc
