@@ -155,8 +155,10 @@ def masks():
         text(
             "attn_mask",
             "A line per query, an entry per key: 0 may attend, 1 may not. Numbers such as 0.5 or -inf are added instead.",
+            disabled=st.session_state.get("paint", False),
         )
-        st.checkbox("paint it on the map", key="paint", help="A click on a cell hides it, or shows it again.")
+        about = "A click on a cell hides it, or shows it again. To type, take the tick away."
+        st.checkbox("paint it on the map", key="paint", help=about)
 
 
 # Kinds of control

@@ -152,6 +152,9 @@ def control(name, widget, label, rerun=STAGE, on_change=None, **options):
 
 def take(name, rerun):
     """Keep what the widget of the field ``name`` holds now, and draw what depends on it."""
+    if name == "attn_mask" and st.session_state.get("paint"):  # the browser's text from before the last cells were painted
+        put(name, st.session_state.draft[name])
+        return
     st.session_state.draft[name] = st.session_state[name]
     draw(rerun)
 
