@@ -1,4 +1,7 @@
-"""A bare page with one live picture of lines; its query parameters are the case: heads, queries, arrangement, maps."""
+"""A bare page with one live picture of lines; its query parameters are the case: heads, queries, arrangement, maps.
+
+Each ``visit`` begins anew.
+"""
 
 import numpy as np
 import streamlit as st
@@ -6,8 +9,10 @@ import streamlit as st
 from mha_viz import Batch, Layer, View, attend
 from mha_viz.components import live, measured_width
 from mha_viz.figures import heads, lines
+from tests.components.visit import begin_anew
 
 st.set_page_config(layout="wide")
+visit = begin_anew()
 H, L = (int(st.query_params.get(name, default)) for name, default in (("heads", 4), ("queries", 6)))
 tokens = [[f"w<{i}>" for i in range(L)]]
 vectors = np.random.default_rng(0).normal(size=(1, L, 4 * H)).astype("float32")
@@ -27,9 +32,9 @@ def picture():
         st.session_state["said"] = "let go"
 
     view = st.session_state.get("view", View(arrangement=st.query_params.get("arrangement", "pair")))
-    look = {"theme": st.query_params.get("theme", "light"), "width": measured_width("lines")}
+    look = {"theme": st.query_params.get("theme", "light"), "width": measured_width(visit)}
     figure = heads.spec(trace, view, **look) if maps else lines.spec(trace, view, **look)
-    live(figure, key="lines", alt=lines.describe_lines(trace, view), on_choose=choose, on_reset=let_go)
+    live(figure, key=visit, alt=lines.describe_lines(trace, view), on_choose=choose, on_reset=let_go)
     st.write("chosen:", st.session_state.get("said", "nothing"))
 
 

@@ -1,5 +1,5 @@
 """A bare page with one live picture; its query parameters are the case: heads, queries, keys, causal, arrangement, scale,
-compare, typed, undefined, theme ("system": that of the window), busy (ms that a run takes longer).
+compare, typed, undefined, theme ("system": that of the window), busy (ms that a run takes longer). Each ``visit`` begins anew.
 """
 
 import time
@@ -15,8 +15,10 @@ from mha_viz.core.layer import Layer
 from mha_viz.figures.compare import difference_spec
 from mha_viz.figures.heads import describe, spec
 from mha_viz.settings import View
+from tests.components.visit import begin_anew
 
 st.set_page_config(layout="wide")
+visit = begin_anew()
 TYPED = [
     "<s>", "the", "the", "7", "$5", "$x$", "<pad>", "a-very-long-word-that-goes-on-and-on-and-on", "注意力", "👩‍👩‍👧", "שלום", "two\nlines",
     "<b>bold</b>", "<img src=x onerror=alert(1)>", "&amp;", "", " ", "%{x}",
@@ -61,10 +63,10 @@ def picture():
         st.button(format, on_click=ask, args=(format,))
     view = st.session_state.get("view", START)
     theme = st.query_params.get("theme", "light")
-    look = st.context.theme.type if theme == "system" else theme, measured_width("maps")
+    look = st.context.theme.type if theme == "system" else theme, measured_width(visit)
     live(
         difference_spec(trace, other, view, *look) if "compare" in case else spec(trace, view, *look),
-        key="maps", alt=describe(trace, view), on_choose=choose, on_reset=let_go, save=st.session_state.get("save"),
+        key=visit, alt=describe(trace, view), on_choose=choose, on_reset=let_go, save=st.session_state.get("save"),
     )  # fmt: skip
     st.write("chosen:", st.session_state.get("said", "nothing"))
     st.write("pressed:", str(st.session_state.get("pressed", [])))

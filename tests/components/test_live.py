@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import TimeoutError
 
+from tests.components.visit import go
+
 PAGE = Path(__file__).with_name("page.py")
 AT = """(plot, [tile, query, key]) => {
     const { axes: [x, y], x0, y0 } = plot.layout.meta.tiles[tile], box = plot.getBoundingClientRect();
@@ -25,26 +27,29 @@ def browser(chromium):
         yield context
 
 
+@pytest.fixture(scope="module")
+def window(browser):
+    return browser.new_page()
+
+
 @pytest.fixture
-def live(browser, serve):
-    """``live(**case)`` opens the page with a case and waits for its picture."""
-    pages = []
+def live(window, serve):
+    """``live(**case)`` visits the page with a case and waits for its picture."""
+    errors = []
+
+    def note(error):
+        errors.append(str(error))
+
+    window.on("pageerror", note)
 
     def visit(width=1280, height=900, **case):
-        page = browser.new_page()
-        page.set_viewport_size({"width": width, "height": height})
-        pages.append(page)
-        page.errors = []
-        page.on("pageerror", lambda error: page.errors.append(str(error)))
-        page.goto(f"{serve(PAGE)}/?{'&'.join(f'{name}={value}' for name, value in case.items())}")
-        page.wait_for_selector(".mha-maps .main-svg", timeout=60_000)
-        page.wait_for_function("document.querySelector('.mha-maps')._fullLayout?.meta")
-        return page
+        window.set_viewport_size({"width": width, "height": height})
+        go(window, serve(PAGE), case)
+        return window
 
     yield visit
-    for page in pages:
-        page.close()
-        assert not page.errors
+    window.remove_listener("pageerror", note)
+    assert not errors
 
 
 def maps(page):

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.components.visit import go
+
 PAGE = Path(__file__).with_name("lines_page.py")
 TOKEN = """(plot, [panel, side, i]) => {
     const { x, y, pitch } = plot.layout.meta.panels[panel][side], box = plot.getBoundingClientRect();
@@ -20,29 +22,28 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def browser(chromium):
+def window(chromium):
     with chromium.new_context(viewport={"width": 1280, "height": 900}) as context:
-        yield context
+        yield context.new_page()
 
 
 @pytest.fixture
-def live(browser, serve):
-    """``live(**case)`` opens the page with a case and waits for its picture."""
-    pages = []
+def live(window, serve):
+    """``live(**case)`` visits the page with a case and waits for its picture."""
+    errors = []
+
+    def note(error):
+        errors.append(str(error))
+
+    window.on("pageerror", note)
 
     def visit(**case):
-        page = browser.new_page()
-        pages.append(page)
-        page.errors = []
-        page.on("pageerror", lambda error: page.errors.append(str(error)))
-        page.goto(f"{serve(PAGE)}/?{'&'.join(f'{name}={value}' for name, value in case.items())}")
-        page.wait_for_function("document.querySelector('.mha-maps')?._fullLayout?.meta?.panels", timeout=60_000)
-        return page
+        go(window, serve(PAGE), case)
+        return window
 
     yield visit
-    for page in pages:
-        page.close()
-        assert not page.errors
+    window.remove_listener("pageerror", note)
+    assert not errors
 
 
 def plot(page):
