@@ -8,12 +8,14 @@ from importlib import import_module
 _HOMES = {
     "Batch": "mha_viz.core.batch",
     "Layer": "mha_viz.core.layer",
+    "Recording": "mha_viz.recording",
     "Settings": "mha_viz.settings",
     "Trace": "mha_viz.core.trace",
     "View": "mha_viz.settings",
     "Wrong": "mha_viz.core.rules",
     "attend": "mha_viz.core.attend",
     "heads": "mha_viz.figures.heads",
+    "load": "mha_viz.recording",
     "synthetic": "mha_viz.sources.synthetic",
 }
 __all__ = list(_HOMES)

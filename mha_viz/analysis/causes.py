@@ -39,7 +39,7 @@ def findings(trace, settings=None):
 
 def _fully_padded(trace):
     """[N] bool: items whose every key is padding."""
-    padding = None if trace.batch is None else trace.batch.key_padding_mask
+    padding = trace.batch.key_padding_mask if trace.batch else trace.rules and trace.rules.padded
     if padding is None:
         return np.zeros(len(trace.undefined), bool)
     return (padding if padding.dtype == bool else np.isneginf(padding)).all(axis=1)
@@ -49,9 +49,9 @@ def _all_padded(trace):
     items = np.flatnonzero(_fully_padded(trace))
     if len(items) == 0:
         return
-    extra = trace.key_tokens[0][trace.batch.S :]
+    extra = trace.key_tokens[0][trace.num_positions :]
     left = f"only {_and(extra)} can be read, no token" if extra else "no query has a distribution: every row is undefined (NaN)"
-    sentence = f"{_named('item', items).capitalize()}: key padding hides all {_count(trace.batch.S, 'key')}, so that {left}."
+    sentence = f"{_named('item', items).capitalize()}: key padding hides all {_count(trace.num_positions, 'key')}, so that {left}."
     yield Finding("all_padded", sentence, _whole(items))
 
 

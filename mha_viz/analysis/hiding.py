@@ -1,5 +1,6 @@
 """Which of a call's rules hides what: the causes of a mask, by name."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -11,27 +12,49 @@ UNNAMED = ("mask",)  # all that can be said of a mask whose rules its source doe
 
 def rules_of(trace):
     """The rules that this call has, of "causal", "window", "key padding" and "attn_mask"; ("mask",) where none is known."""
-    batch = trace.batch
-    if batch is None:
+    batch, mask = trace.batch, trace.rules
+    if batch is not None:  # it still tells two masks of numbers apart, which the Mask adds up
+        has = {
+            "causal": batch.causal,
+            "window": batch.window is not None,
+            "key padding": batch.key_padding_mask is not None,
+            "attn_mask": batch.attn_mask is not None,
+        }
+    elif mask is not None:
+        has = {
+            "causal": mask.causal,
+            "window": mask.window is not None,
+            "key padding": mask.padded is not None,
+            "attn_mask": mask.dense is not None,
+        }
+    else:
         return UNNAMED
-    has = {
-        "causal": batch.causal,
-        "window": batch.window is not None,
-        "key padding": batch.key_padding_mask is not None,
-        "attn_mask": batch.attn_mask is not None,
-    }
     return tuple(name for name, there in has.items() if there) or UNNAMED
 
 
 def hidden(trace, item, rules):
-    """[H, L, S] bool: what these of the call's rules hide in one batch item, without the others.
-
-    The Batch itself combines them, since together they may hide more than each alone: two float masks can add up to −∞.
-    """
+    """[H, L, S] bool: what these of the call's rules hide in one batch item, without the others."""
     whole = trace.mask[item]  # [H, L, S]
     if set(rules) == set(rules_of(trace)):
         return whole
-    (H, L, S), batch = whole.shape, trace.batch
+    mask = _of_call(trace, item, rules) if trace.batch is None else _of_batch(trace, item, rules)
+    return np.broadcast_to(mask.hidden()[0], whole.shape)
+
+
+def _of_call(trace, item, rules):
+    mask = trace.rules
+    return replace(
+        mask,
+        causal="causal" in rules,
+        window=mask.window if "window" in rules else None,
+        padded=mask.padded[[item]] if "key padding" in rules else None,
+        dense=mask.dense[[item if len(mask.dense) > 1 else 0]] if "attn_mask" in rules else None,
+    )
+
+
+def _of_batch(trace, item, rules):
+    """The Batch itself combines them, since together they may hide more than each alone: two float masks can add up to −∞."""
+    (H, L, S), batch = trace.mask[item].shape, trace.batch
     padding, attn_mask = batch.key_padding_mask, batch.attn_mask
     if attn_mask is not None and attn_mask.ndim == 3:
         attn_mask = attn_mask[item * H : (item + 1) * H]  # [N·H, L, S] → [H, L, S]
@@ -42,8 +65,7 @@ def hidden(trace, item, rules):
         causal="causal" in rules,
         window=batch.window if "window" in rules else None,
     )  # fmt: skip
-    dtype = trace.probabilities.dtype.name
-    return np.broadcast_to(alone.mask(H, S - batch.S, dtype).hidden()[0], whole.shape)
+    return alone.mask(H, S - batch.S, trace.probabilities.dtype.name)
 
 
 def hidden_by(trace, item, head, query, key):

@@ -12,9 +12,9 @@ class Derivation:
     """How one weight comes about, from left to right. Arithmetic is done in float64, each step on the numbers that the Trace
     holds, so that no rounding is handed on. A field that the Trace's source does not know is None.
 
-    The score: ``q`` [D] and ``k`` [D], their ``products`` [D] and the sum of these, ``dot``; times ``scale``, 1 / √D, the ``score``
-    of the Trace. ``bias`` is what an additive mask adds to it, None where there is none; ``hidden_by`` names the rules that hide the
-    key ("causal", "window", "key padding", "attn_mask"), () where it is seen.
+    The score: ``q`` [D] and ``k`` [D], their ``products`` [D] and the sum of these, ``dot``; times ``scale``, as a rule 1 / √D,
+    the ``score`` of the Trace. ``bias`` is what an additive mask adds to it, None where there is none; ``hidden_by`` names the
+    rules that hide the key ("causal", "window", "key padding", "attn_mask"), () where it is seen.
 
     The softmax: ``masked_scores`` [S], the whole row with the bias added and −∞ where hidden; ``largest`` of them;
     ``exponentials`` [S], exp(score − largest); their sum ``total``; ``probability`` = exponentials[key] / total. In a row without
@@ -76,7 +76,7 @@ def _score(trace, row, key):
     step = dict.fromkeys(("q", "k", "products", "dot", "scale", "score", "bias"))
     if trace.has("q", "k"):
         q, k = trace.q[row].astype(np.float64), trace.k[row[:2]][key].astype(np.float64)  # [D] each
-        step |= {"q": q, "k": k, "products": q * k, "dot": float(q @ k), "scale": len(q) ** -0.5}
+        step |= {"q": q, "k": k, "products": q * k, "dot": float(q @ k), "scale": trace.scale}
     if trace.has("scores"):
         step["score"] = float(trace.scores[row][key])
     if trace.has("mask_bias") and trace.mask_bias is not None:
@@ -118,10 +118,10 @@ def _output(trace, row, key):
     weights = trace.weights[row].astype(np.float64)  # [S]
     weighted = weights[:, None] * values  # [S, D]
     step |= {"v": values[key], "weighted_value": weighted[key]}
-    if trace.layer is None:
+    if trace.out_proj is None:
         return step
     head, D = row[1], values.shape[1]
-    own = trace.layer.weights["out_proj.weight"][:, head * D : (head + 1) * D].astype(np.float64)  # [E, D]
+    own = trace.out_proj[0][:, head * D : (head + 1) * D].astype(np.float64)  # [E, D]
     contributions = weighted @ own.T  # [S, E]
     norms = np.linalg.norm(contributions, axis=1)  # [S]
     share = norms[key] / norms.sum() if norms.any() else np.nan

@@ -52,9 +52,9 @@ class Rows:
         seen = ~trace.mask[item][:, queries]  # [H, R, S]
         if trace.mask_bias is not None:
             seen &= trace.mask_bias[item][:, queries] > HIDING
-        batch = trace.batch
-        position = queries + batch.S - batch.L if _share_positions(batch) else None  # [R]
-        return cls(trace.probabilities[item][:, queries], seen, seen.sum(axis=-1) > 1, batch.S, position)
+        positions = trace.tokens.positions
+        position = None if positions is None else positions[queries]  # [R]
+        return cls(trace.probabilities[item][:, queries], seen, seen.sum(axis=-1) > 1, trace.num_positions, position)
 
 
 def entropy(trace, item):
@@ -139,11 +139,6 @@ def statistic(trace, item, name):
     """[H]: the statistic ``name`` of STATISTICS of every head over the real queries of batch item ``item``; NaN where it has no
     meaning. Raises Wrong for a name that there is not."""
     return STATISTICS[one_of("statistic", name, tuple(STATISTICS))].function(trace, item)
-
-
-def _share_positions(batch):
-    """True where query i and key i are the same place: self-attention, also with the key passed again, or rules that say so."""
-    return batch.key is None or batch.causal or batch.window is not None or np.array_equal(batch.query, batch.key)
 
 
 def _beside(trace, item, offset):

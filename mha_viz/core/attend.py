@@ -31,7 +31,20 @@ def attend(layer, batch, engine="torch", dtype="float32", training=False, genera
         from mha_viz.core.reference import compute
     else:
         from mha_viz.core.engine import compute
-    return Trace(compute(layer, batch, mask, dtype, keep_scale), layer=layer, batch=batch, training=training)
+    fields = compute(layer, batch, mask, dtype, keep_scale)
+    return Trace(fields, tokens=batch.tokens(layer.extra_keys), rules=mask, layer=layer, batch=batch, training=training)
+
+
+def trace_of_call(call):
+    """The Trace of a Call: everything from q, k and v on, with dropout left out; what the Call does not know is absent.
+
+    Nothing is computed before it is read. Raises Wrong where the maps would not fit into memory.
+    """
+    from mha_viz.core.engine import compute_call
+
+    N, H, L, S = *call.q.shape[:3], call.k.shape[2]
+    check_memory(N, H, L, S, H * call.q.shape[3])
+    return Trace(compute_call(call), tokens=call.tokens, rules=call.mask, call=call, name=call.name)
 
 
 def draw_dropout(shape, p, generator, dtype):

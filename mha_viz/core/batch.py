@@ -8,6 +8,7 @@ import numpy as np
 from mha_viz.core.arrays import as_array, as_mask, own
 from mha_viz.core.mask import Mask
 from mha_viz.core.rules import Shape, Wrong, whole
+from mha_viz.core.tokens import Tokens, texts
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,11 +54,11 @@ class Batch:
                 arrays["query_padding_mask"] = padding
         for name, array in arrays.items():
             object.__setattr__(self, name, own(array))
-        object.__setattr__(self, "query_tokens", self._tokens("query_tokens", self.L))
+        object.__setattr__(self, "query_tokens", texts("query_tokens", self.query_tokens, self.N, self.L))
         if self.key is None and self.key_tokens is None:
             object.__setattr__(self, "key_tokens", self.query_tokens)
         else:
-            object.__setattr__(self, "key_tokens", self._tokens("key_tokens", self.S))
+            object.__setattr__(self, "key_tokens", texts("key_tokens", self.key_tokens, self.N, self.S))
 
     @property
     def N(self):
@@ -101,6 +102,17 @@ class Batch:
             dense = hidden if dense is None else dense | hidden  # [1|N, 1|H, 1|L, S]
             bias = np.where(hidden, bias.dtype.type(0), bias)
         return Mask(self.L, self.S, extra, self.causal, self.window, padded, dense, bias if bias.any() else None)
+
+    def tokens(self, extra=()):
+        """The Tokens of rows and columns, with the texts ``extra`` for columns after the keys.
+
+        Queries and keys are one sequence in self-attention, also with the key passed again, and where rules say so.
+        """
+        one = self.key is None or self.causal or self.window is not None or np.array_equal(self.query, self.key)
+        padding = self.query_padding_mask
+        padding = np.zeros((self.N, self.L), bool) if padding is None else padding
+        keys = tuple(item + tuple(extra) for item in self.key_tokens)
+        return Tokens(self.query_tokens, keys, padding, len(extra), np.arange(self.L) + self.S - self.L if one else None)
 
     def _check_sequences(self, arrays):
         query, key = arrays["query"], arrays.get("key", arrays["query"])
@@ -159,18 +171,6 @@ class Batch:
             hint = "Item n, head h stands at row n·H + h."
         rule = f"must be [N·H, L, S] = {right} for {num_heads} heads. {hint}"
         return Wrong("attn_mask", Shape(got), rule, [{"attn_mask": Shape(right)}])
-
-    def _tokens(self, argument, length):
-        tokens = getattr(self, argument)
-        if tokens is None:
-            return (tuple(map(str, range(length))),) * self.N
-        if isinstance(tokens, str) or any(isinstance(item, str) for item in tokens):
-            raise Wrong(argument, tokens, 'must be one sequence of texts per batch item: (("the", "cat"), …).')
-        tokens = tuple(tuple(map(str, item)) for item in tokens)
-        counts = tuple(len(item) for item in tokens)
-        if counts != (length,) * self.N:
-            raise Wrong(argument, counts, f"must name {length} tokens for each of {self.N} batch items; these are its counts.")
-        return tokens
 
 
 def _batched(arrays):

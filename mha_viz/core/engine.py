@@ -22,7 +22,29 @@ def compute(layer, batch, mask, dtype, keep_scale=None):
 
     ``keep_scale`` [N, H, L, S] multiplies the weights: 0 or 1 / (1 − p), None where nothing is dropped.
     """
-    return dict.fromkeys(Trace.fields(), Steps(layer, batch, mask, getattr(torch, dtype), keep_scale).leave)
+    dtype = getattr(torch, dtype)
+    W = parameters(layer, dtype)
+    q, k, v = project_batch(layer, W, batch, dtype)  # [N·H, L|S, D] each
+    shape = batch.N, layer.num_heads, batch.L, k.shape[1]
+    out = W["out_proj.weight"], W.get("out_proj.bias")
+    scale = math.sqrt(1.0 / layer.head_dim)  # as PyTorch rounds it
+    return dict.fromkeys(Trace.fields(), Steps(shape, q, k, v, mask, dtype, scale, out, keep_scale).leave)
+
+
+def compute_call(call):
+    """The fields of a Trace of this Call, in float32, or float64 where it was recorded in that; those that it cannot know left out."""
+    dtype = torch.float64 if call.q.dtype == np.float64 else torch.float32
+    H, groups = call.num_heads, call.k.shape[1]
+    q, k, v, weight, bias = (
+        None if array is None else torch.tensor(array).to(dtype) for array in (call.q, call.k, call.v, call.out_weight, call.out_bias)
+    )
+    k, v = (t if t is None or groups == H else t.repeat_interleave(H // groups, dim=1) for t in (k, v))  # [N, H, S, D|Dv]
+    shape = *call.q.shape[:3], call.k.shape[2]
+    flat = [t if t is None else t.flatten(0, 1) for t in (q, k, v)]  # [N·H, L|S, D|Dv] each
+    steps = Steps(shape, *flat, call.mask, dtype, call.scale, None if weight is None else (weight, bias))
+    known = [name for name in Trace.fields() if v is not None or name not in ("v", "head_outputs", "concat", "output")]
+    known = [name for name in known if weight is not None or name != "output"]
+    return dict.fromkeys(known, steps.leave)
 
 
 class step:
@@ -41,32 +63,19 @@ class step:
 
 
 class Steps:
-    """The tensors of one call; each is computed once, from those before it. Heads are kept as PyTorch keeps them, [N·H, …]."""
+    """The tensors of one call; each is computed once, from those before it. Heads are kept as PyTorch keeps them, [N·H, …].
 
-    @torch.no_grad()
-    def __init__(self, layer, batch, rules, dtype, keep_scale):
-        N, H, D = batch.N, layer.num_heads, layer.head_dim
-        self.W = parameters(layer, dtype)
-        self.rules, self.dtype = rules, dtype
+    ``shape`` is (N, H, L, S); q [N·H, L, D], k and v [N·H, S, D]; ``rules`` a Mask; ``out`` the output projection, (weight, bias).
+    """
+
+    def __init__(self, shape, q, k, v, rules, dtype, scale, out, keep_scale=None):
+        self.shape, self.q, self.k, self.v = shape, q, k, v
+        self.rules, self.dtype, self.scale, self.out = rules, dtype, scale, out
         self.keep_scale = None if keep_scale is None else torch.tensor(keep_scale, dtype=dtype).flatten(0, 1)  # [N·H, L, S]
-        query = _sequence_first(batch.query, dtype)  # [L, N, E]
-        key = query if batch.key is None else _sequence_first(batch.key, dtype)  # [S, N, kdim]
-        value = key if batch.value is None else _sequence_first(batch.value, dtype)  # [S, N, vdim]
-        q, k, v = project(self.W, query, key, value)  # [L|S, N, H·D] each
-        if "bias_k" in self.W:
-            k = torch.cat([k, self.W["bias_k"].repeat(1, N, 1)])  # [S + 1, N, H·D]
-            v = torch.cat([v, self.W["bias_v"].repeat(1, N, 1)])  # [S + 1, N, H·D]
-        q, k, v = (t.view(t.shape[0], N * H, D).transpose(0, 1) for t in (q, k, v))  # [N·H, L|S, D] each
-        if layer.add_zero_attn:
-            zero = k.new_zeros(N * H, 1, D)
-            k, v = torch.cat([k, zero], dim=1), torch.cat([v, zero], dim=1)  # [N·H, S + 1, D]
-        self.q, self.k, self.v = q, k, v
-        self.shape = (N, H, batch.L, k.shape[1])
 
     @step
     def scores(self):
-        scaled = self.q * math.sqrt(1.0 / self.q.shape[-1])
-        return torch.bmm(scaled, self.k.transpose(-2, -1))  # [N·H, L, S]
+        return torch.bmm(self.q * self.scale, self.k.transpose(-2, -1))  # [N·H, L, S]
 
     @step
     def hidden(self):
@@ -119,7 +128,7 @@ class Steps:
     @step
     @torch.no_grad()
     def output(self):
-        return F.linear(self.concat, self.W["out_proj.weight"], self.W.get("out_proj.bias"))  # [L·N, E]
+        return F.linear(self.concat, *self.out)  # [L·N, E]
 
     def heads(self, tensor):
         N, H, _, _ = self.shape
@@ -140,6 +149,24 @@ class Steps:
             array = array.reshape(N, H, *array.shape[1:])  # [N·H, …] → [N, H, …]
         array.flags.writeable = False
         return array
+
+
+@torch.no_grad()
+def project_batch(layer, W, batch, dtype):
+    """q [N·H, L, D], k and v [N·H, S, D] of a batch, the extra columns of ``add_bias_kv`` and ``add_zero_attn`` included."""
+    N, H, D = batch.N, layer.num_heads, layer.head_dim
+    query = _sequence_first(batch.query, dtype)  # [L, N, E]
+    key = query if batch.key is None else _sequence_first(batch.key, dtype)  # [S, N, kdim]
+    value = key if batch.value is None else _sequence_first(batch.value, dtype)  # [S, N, vdim]
+    q, k, v = project(W, query, key, value)  # [L|S, N, H·D] each
+    if "bias_k" in W:
+        k = torch.cat([k, W["bias_k"].repeat(1, N, 1)])  # [S + 1, N, H·D]
+        v = torch.cat([v, W["bias_v"].repeat(1, N, 1)])  # [S + 1, N, H·D]
+    q, k, v = (t.view(t.shape[0], N * H, D).transpose(0, 1) for t in (q, k, v))  # [N·H, L|S, D] each
+    if layer.add_zero_attn:
+        zero = k.new_zeros(N * H, 1, D)
+        k, v = torch.cat([k, zero], dim=1), torch.cat([v, zero], dim=1)  # [N·H, S + 1, D]
+    return q, k, v
 
 
 def project(W, query, key, value):

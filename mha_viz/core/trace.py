@@ -58,10 +58,15 @@ class Trace:
     concat = Field("[N, L, H·D] the head outputs side by side.")
     output = Field("[N, L, E] concat @ Wᴼ.T + b.")
 
-    def __init__(self, fields, *, layer=None, batch=None, training=False, name="attention"):
-        """``fields`` maps a field's name to an array, or to a function that makes one when it is called with that name."""
+    def __init__(self, fields, *, tokens=None, rules=None, layer=None, batch=None, call=None, training=False, name="attention"):
+        """``fields`` maps a field's name to an array, or to a function that makes one when it is called with that name.
+
+        ``tokens`` are the Tokens of rows and columns; ``rules`` the Mask, None where only what it hid is known; ``layer`` and
+        ``batch`` what was attended with, ``call`` what was recorded, each None where the source does not know.
+        """
         self._fields = dict(fields)
-        self.layer, self.batch, self.training, self.name = layer, batch, training, name
+        self.tokens, self.rules = tokens, rules
+        self.layer, self.batch, self.call, self.training, self.name = layer, batch, call, training, name
 
     @classmethod
     @cache
@@ -76,18 +81,36 @@ class Trace:
     @property
     def query_tokens(self):
         """Per batch item, the L texts that name the rows."""
-        return self.batch.query_tokens
+        return self.tokens.queries
 
     @property
     def key_tokens(self):
         """Per batch item, the S texts that name the columns, the extra ones included."""
-        return tuple(item + self.layer.extra_keys for item in self.batch.key_tokens)
+        return self.tokens.keys
 
     @property
     def query_padding(self):
         """[N, L] bool, True for queries that are padding: they get rows like any other, which mean nothing."""
-        padding = self.batch.query_padding_mask
-        return np.zeros((self.batch.N, self.batch.L), bool) if padding is None else padding
+        return self.tokens.query_padding
+
+    @property
+    def num_positions(self):
+        """How many columns are keys; those after them are the extra ones of ``add_bias_kv`` and ``add_zero_attn``."""
+        return len(self.key_tokens[0]) - self.tokens.extra
+
+    @property
+    def scale(self):
+        """What multiplies q · k; None where that is not known."""
+        if self.call is not None:
+            return self.call.scale
+        return None if self.layer is None else self.layer.head_dim**-0.5
+
+    @property
+    def out_proj(self):
+        """(Wᴼ [E, H·D], its bias [E] or None), the output projection; None where it is not known."""
+        if self.layer is not None:
+            return self.layer.weights["out_proj.weight"], self.layer.weights.get("out_proj.bias")
+        return None if self.call is None or self.call.out_weight is None else (self.call.out_weight, self.call.out_bias)
 
 
 def broadcast(array, shape):

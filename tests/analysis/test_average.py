@@ -5,14 +5,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mha_viz import Batch, Settings, Trace, synthetic
+from mha_viz import Settings, Trace, synthetic
 from mha_viz.analysis.average import what_average_hides
+from mha_viz.core.tokens import Tokens
 
 
 def given_weights(*heads):
     weights = np.array(heads, np.float64)[None]  # [1, H, L, S]
     fields = {"weights": weights, "mean_weights": weights.mean(axis=1), "undefined": np.zeros(weights.shape[:3], bool)}
-    return Trace(fields, batch=Batch(np.zeros((1, weights.shape[2], 1)), np.zeros((1, weights.shape[3], 1))))
+    return Trace(fields, tokens=Tokens.of(1, *weights.shape[2:], one_sequence=False))
 
 
 def test_two_heads_that_look_at_different_keys():

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from mha_viz import Batch, Layer, Settings, Trace, attend, synthetic
 from mha_viz.analysis.causes import findings, spans
+from mha_viz.core.tokens import Tokens
 
 LAYER = Layer.random(8, 2, dropout=0.5)
 QUERY = np.random.default_rng(0).normal(size=(2, 5, 8)).astype(np.float32)
@@ -162,7 +163,7 @@ def test_more_items_than_tokens_looks_swapped_unless_something_says_it_is_meant(
 def test_a_source_that_knows_no_rules_is_told_what_can_be_told():
     undefined = np.array([[[True, False]]])  # [N, H, L]
     mask = np.broadcast_to(undefined[..., None], (1, 1, 2, 2))
-    trace = Trace({"undefined": undefined, "mask": mask}, batch=Batch(np.zeros((1, 2, 1))))
+    trace = Trace({"undefined": undefined, "mask": mask}, tokens=Tokens.of(1, 2, 2))
     (finding,) = findings(trace)
     assert finding.sentence.startswith("Item 0, query 0: mask leaves no key")
 

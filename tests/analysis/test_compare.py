@@ -51,7 +51,7 @@ def test_equal_changes_come_in_the_order_of_their_cells():
     a = synthetic(Settings(padding=()))
     steps = np.where(np.arange(a.weights.size) % 2, 0.25, 0.5).reshape(a.weights.shape)
     fields = {name: getattr(a, name) for name in ("mean_weights", "undefined")}
-    zero, b = (Trace(fields | {"weights": weights}, layer=a.layer, batch=a.batch) for weights in (0 * steps, steps))
+    zero, b = (Trace(fields | {"weights": weights}, tokens=a.tokens) for weights in (0 * steps, steps))
     for count in (7, 200, 1700):
         found = [(c.head, c.query, c.key) for c in largest_changes(zero, b, 0, range(8), count)]
         cells = list(np.ndindex(8, 20, 20))

@@ -13,7 +13,7 @@ def given_map(*heads, **batch):
     """A Trace with these probabilities [1, H, L, S]; a row of NaN is undefined."""
     p = np.array(heads, np.float64)[None]  # [1, H, L, S]
     fields = {"probabilities": p, "undefined": np.isnan(p).any(axis=-1)}
-    return Trace(fields, batch=Batch(np.zeros((1, p.shape[2], 1)), **batch))
+    return Trace(fields, tokens=Batch(np.zeros((1, p.shape[2], 1)), **batch).tokens())
 
 
 def test_equal_heads_differ_by_nothing():

@@ -20,7 +20,7 @@ def given_map(*heads, extra=0, **batch):
     batch = Batch(np.zeros((1, L, 1)), **batch)
     mask = np.broadcast_to(batch.mask(H, extra).hidden(), p.shape)
     fields = {"probabilities": p, "mask": mask, "mask_bias": None, "undefined": mask.all(axis=-1)}
-    return Trace(fields, batch=batch)
+    return Trace(fields, tokens=batch.tokens(("extra",) * extra), batch=batch)
 
 
 def naive(trace, item, head):
@@ -146,7 +146,7 @@ def test_padding_and_undefined_queries_never_count(name):
     other[0, :, -3:] = np.roll(other[0, :, -3:], 5, axis=-1)
     changed = Trace(
         {n: other if n == "probabilities" else getattr(padded, n) for n in ("probabilities", "mask", "mask_bias", "undefined")},
-        layer=padded.layer, batch=padded.batch,
+        tokens=padded.tokens, layer=padded.layer, batch=padded.batch,
     )  # fmt: skip
     np.testing.assert_array_equal(statistic(changed, 0, name), statistic(padded, 0, name))
 

@@ -124,7 +124,7 @@ def test_a_row_without_keys_is_undefined_and_not_zero():
 def test_without_scores_the_softmax_is_its_result():
     trace, _ = opened()
     known = {name: getattr(trace, name) for name in ("probabilities", "weights", "mean_weights", "undefined")}
-    bare = type(trace)(known, layer=trace.layer, batch=trace.batch)
+    bare = type(trace)(known, tokens=trace.tokens)
     figure = softmax(bare, open_number(bare, 0, 1, 2, 3))
     [drawn] = bars(figure)
     np.testing.assert_array_equal(drawn, trace.probabilities[0, 1, 2])

@@ -1,0 +1,77 @@
+"""One attention call after its projections: all that has to be kept to see the whole of it again."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mha_viz.core.arrays import as_array, own
+from mha_viz.core.mask import Mask
+from mha_viz.core.rules import Shape, Wrong
+from mha_viz.core.tokens import Tokens
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """softmax(scale · q kᵀ + mask) v, with what is known around it. Its size grows with L and S, not with L · S.
+
+    q [N, H, L, D]; k [N, G, S, D] and v [N, G, S, Dv], where G divides H: grouped key and value heads are kept once, and query
+    head h reads group h // (H / G). All of them after projection, and rotated where the model rotates. ``mask`` is the rule of who
+    may see whom, S counting its extra columns; ``scale`` multiplies q · k, 1 / √D where None. ``out_weight`` [E, H·Dv] and
+    ``out_bias`` [E] are the output projection, None where it is not known; so is ``v``. ``tokens`` say what rows and columns stand
+    for; ``name`` says which module this was.
+
+    Raises Wrong where the shapes do not fit each other.
+    """
+
+    q: np.ndarray
+    k: np.ndarray
+    v: np.ndarray | None = None
+    mask: Mask | None = None
+    scale: float | None = None
+    out_weight: np.ndarray | None = None
+    out_bias: np.ndarray | None = None
+    tokens: Tokens | None = None
+    name: str = "attention"
+
+    def __post_init__(self):
+        for name in ("q", "k", "v", "out_weight", "out_bias"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, own(as_array(name, value)))
+        self._check()
+        N, _, L, D = self.q.shape
+        S = self.k.shape[2]
+        defaults = {
+            "mask": lambda: Mask(L, S),
+            "scale": lambda: D**-0.5,
+            "tokens": lambda: Tokens.of(N, L, S, one_sequence=L == S),
+        }
+        for name, make in defaults.items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, make())
+        if (self.mask.num_queries, self.mask.num_keys + self.mask.extra) != (L, S):
+            rule = f"is for {self.mask.num_queries} queries and {self.mask.num_keys + self.mask.extra} keys; q and k have {L} and {S}."
+            raise Wrong("mask", Shape((self.mask.num_queries, self.mask.num_keys)), rule)
+
+    @property
+    def num_heads(self):
+        return self.q.shape[1]
+
+    def _check(self):
+        for name, letters in (("q", "[N, H, L, D]"), ("k", "[N, G, S, D]"), ("v", "[N, G, S, Dv]")):
+            array = getattr(self, name)
+            if array is not None and (array.ndim != 4 or 0 in array.shape):
+                raise Wrong(name, Shape(array.shape), f"must be {letters}, and no axis empty.")
+        N, H, _, D = self.q.shape
+        G, S = self.k.shape[1:3]
+        if self.k.shape != (N, G, S, D) or H % G:
+            rule = f"must fit q of shape {self.q.shape}: the same N and D, and as many heads or a number that divides them."
+            raise Wrong("k", Shape(self.k.shape), rule, [{"k": Shape((N, H, S, D))}])
+        if self.v is None:
+            return
+        if self.v.shape[:3] != (N, G, S):
+            raise Wrong("v", Shape(self.v.shape), f"must have k's first axes, {(N, G, S)}.", [{"v": Shape((N, G, S, D))}])
+        width = H * self.v.shape[3]
+        if self.out_weight is not None and (self.out_weight.ndim != 2 or self.out_weight.shape[1] != width):
+            rule = f"must be [E, H·D] = [E, {width}]: y = x @ W.T + b."
+            raise Wrong("out_weight", Shape(self.out_weight.shape), rule)

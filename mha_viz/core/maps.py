@@ -1,0 +1,56 @@
+"""Finished attention maps, from wherever: a Trace of weights alone."""
+
+import numpy as np
+
+from mha_viz.core.arrays import as_array, own, read_only
+from mha_viz.core.rules import Shape, Wrong
+from mha_viz.core.tokens import Tokens
+from mha_viz.core.trace import Trace
+
+CLOSE = {"float16": 1e-2, "float32": 1e-3, "float64": 1e-3}  # how far from 1 a row's sum may be: maps are often saved rounded
+
+
+def trace_of_maps(weights, tokens=None, name="attention"):
+    """A Trace of ``weights`` [N, H, L, S] after softmax, whose rows sum to 1 or hold NaN; Tokens where None are numbers.
+
+    Softmax is never applied: rows that do not sum to 1 are refused, with what they look like. What the rows do not say stays
+    unknown. A key with weight exactly 0 in every head of a query is taken for hidden from it, as a mask leaves it: the softmax of
+    finite scores is never 0, unless it is more than 100 below the largest.
+    """
+    weights = own(as_array("weights", weights))
+    if weights.ndim != 4 or 0 in weights.shape:
+        raise Wrong("weights", Shape(weights.shape), "must be [N, H, L, S], and no axis empty.")
+    check_rows(weights)
+    N, _, L, S = weights.shape
+    undefined = np.isnan(weights).all(axis=-1)  # [N, H, L]
+    hidden = ((weights == 0) | undefined[..., None]).all(axis=1, keepdims=True)  # [N, 1, L, S]
+    fields = {
+        "probabilities": weights,
+        "weights": weights,
+        "mean_weights": lambda _: read_only(weights.mean(axis=1)),  # [N, L, S]
+        "mask": read_only(np.broadcast_to(hidden, weights.shape) | undefined[..., None]),
+        "mask_bias": None,
+        "dropped": None,
+        "undefined": read_only(undefined),
+    }
+    return Trace(fields, tokens=tokens or Tokens.of(N, L, S, one_sequence=L == S), name=name)
+
+
+def check_rows(weights):
+    """Raises Wrong where a row of ``weights`` [..., S] is no distribution: negative, infinite, partly NaN, or of another sum."""
+    blank = np.isnan(weights)
+    partly = blank.any(axis=-1) & ~blank.all(axis=-1)
+    sums = weights.sum(axis=-1, dtype=np.float64)
+    for bad, rule in (
+        (partly, "holds NaN beside numbers: a row is a distribution, or undefined as a whole."),
+        (np.isinf(weights).any(axis=-1), "holds infinite numbers."),
+        ((weights < 0).any(axis=-1), "holds negative numbers: these may be scores from before the softmax, which is not applied here."),
+        (
+            np.abs(sums - 1) > CLOSE[weights.dtype.name],
+            "does not sum to 1 along the last axis, the keys. Is another axis the keys', or is this after dropout or before softmax?",
+        ),
+    ):  # fmt: skip
+        if bad.any():
+            where = tuple(int(i) for i in np.argwhere(bad)[0])
+            share = f"{int(bad.sum())} of {bad.size} rows; the first, {list(where)}, sums to {sums[where]:.4g}"
+            raise Wrong("weights", Shape(weights.shape), f"{share}: it {rule}")

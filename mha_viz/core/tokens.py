@@ -1,0 +1,56 @@
+"""Who asks and who is read: what the rows and the columns of a map stand for."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mha_viz.core.arrays import own
+from mha_viz.core.rules import Shape, Wrong
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """The rows and columns of one call's maps.
+
+    ``queries`` and ``keys`` are N tuples of L and S texts, the last ``extra`` keys standing for columns that are no position
+    (``add_bias_kv``, ``add_zero_attn``). ``query_padding`` [N, L] is True for queries that are padding: they get rows like any
+    other, which mean nothing. ``positions`` [L] is the key at which each query stands, None where queries and keys are different
+    sequences.
+    """
+
+    queries: tuple[tuple[str, ...], ...]
+    keys: tuple[tuple[str, ...], ...]
+    query_padding: np.ndarray
+    extra: int = 0
+    positions: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, N, L, S, queries=None, keys=None, query_padding=None, *, one_sequence=True):
+        """The Tokens of N items of L queries and S keys, numbers where no texts are given.
+
+        In ``one_sequence`` the last query stands at the last key, so that with fewer queries than keys, as in decoding with a
+        cache, each stands at its own; the queries take the texts of the keys at which they stand. Raises Wrong for texts or
+        padding that do not fit.
+        """
+        keys = texts("key_tokens", keys if keys is not None or not one_sequence or L != S else queries, N, S)
+        if queries is None and one_sequence and L <= S:
+            queries = [item[S - L :] for item in keys]
+        queries = texts("query_tokens", queries, N, L)
+        padding = np.zeros((N, L), bool) if query_padding is None else np.asarray(query_padding)
+        if padding.shape != (N, L) or padding.dtype != bool:
+            rule = f"must be bool [N, L] = {(N, L)}."
+            raise Wrong("query_padding", Shape(padding.shape), rule, [{"query_padding": Shape((N, L))}])
+        return cls(queries, keys, own(padding), 0, np.arange(L) + S - L if one_sequence else None)
+
+
+def texts(argument, given, N, length):
+    """``given`` as N tuples of ``length`` texts; their numbers where None. Raises Wrong where they do not fit."""
+    if given is None:
+        return (tuple(map(str, range(length))),) * N
+    if isinstance(given, str) or any(isinstance(item, str) for item in given):
+        raise Wrong(argument, given, 'must be one sequence of texts per batch item: (("the", "cat"), …).')
+    given = tuple(tuple(map(str, item)) for item in given)
+    counts = tuple(len(item) for item in given)
+    if counts != (length,) * N:
+        raise Wrong(argument, counts, f"must name {length} tokens for each of {N} batch items; these are its counts.")
+    return given

@@ -1,0 +1,138 @@
+"""Recordings: every attention call of one run, and the file that keeps them."""
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from mha_viz.core.attend import trace_of_call
+from mha_viz.core.call import Call
+from mha_viz.core.maps import trace_of_maps
+from mha_viz.core.mask import Mask
+from mha_viz.core.rules import Wrong
+from mha_viz.core.tokens import Tokens
+from mha_viz.core.trace import Trace
+
+FORMAT = "mha_viz recording 1"
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Where something first became NaN or infinite: the ``trace``, by its place in the recording, and a sentence that says why.
+
+    ``item``, ``head``, ``query`` lead there; None where it cannot be said.
+    """
+
+    trace: int
+    sentence: str
+    item: int | None = None
+    head: int | None = None
+    query: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """Every attention call of one run, in order: ``traces``, each with the ``name`` of its module.
+
+    ``notes`` are sentences about the recording itself: what it left out, what it changed. ``cause`` is None where all is finite, or
+    where nobody looked.
+    """
+
+    traces: tuple[Trace, ...]
+    notes: tuple[str, ...] = ()
+    cause: Cause | None = None
+
+    def save(self, path):
+        """Write a ``.safetensors`` file that ``load`` reads: q, k, v, masks and what is known around them, or the maps alone."""
+        from safetensors.numpy import save_file
+
+        tensors, calls = {}, []
+        for i, trace in enumerate(self.traces):
+            kept, described = _taken_apart(trace)
+            tensors |= {f"{i}.{name}": np.ascontiguousarray(array) for name, array in kept.items()}
+            calls.append(described)
+        about = {"format": FORMAT, "calls": calls, "notes": self.notes, "cause": self.cause and vars(self.cause)}
+        temporary = Path(f"{path}.part")  # nothing half-written is ever found under the name itself
+        try:
+            save_file(tensors, temporary, {"mha_viz": json.dumps(about, ensure_ascii=False)})
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def load(path):
+    """The Recording in a file that ``save`` wrote; raises Wrong for any other file."""
+    tensors, about = _read(path)
+    try:
+        traces = tuple(_put_together(tensors, i, described) for i, described in enumerate(about["calls"]))
+        cause = about["cause"] and Cause(**about["cause"])
+        return Recording(traces, tuple(about["notes"]), cause)
+    except (KeyError, TypeError, ValueError) as error:
+        raise Wrong("file", str(path), f"is a recording whose parts do not fit each other: {error}.") from error
+
+
+def is_recording(metadata):
+    """True for the metadata of a safetensors file that ``save`` wrote."""
+    return "mha_viz" in (metadata or {})
+
+
+def _read(path):
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, "numpy") as file:
+            metadata = file.metadata()
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+    except (SafetensorError, OSError, TypeError) as error:
+        raise Wrong("file", str(path), f"cannot be read as safetensors: {error}.") from error
+    if not is_recording(metadata):
+        raise Wrong("file", str(path), "holds tensors and no recording: recording.save(…) writes one.")
+    about = json.loads(metadata["mha_viz"])
+    if about.get("format") != FORMAT:
+        raise Wrong("file", str(path), f"has the format {about.get('format')!r}; this version reads {FORMAT!r}.")
+    return tensors, about
+
+
+def _taken_apart(trace):
+    """(arrays by name, the rest as JSON) of one Trace."""
+    arrays = {"query_padding": trace.query_padding}
+    positions = trace.tokens.positions
+    described = {
+        "name": trace.name,
+        "queries": trace.query_tokens,
+        "keys": trace.key_tokens,
+        "extra": trace.tokens.extra,
+        "positions": None if positions is None else positions.tolist(),
+    }
+    call = trace.call or (_call_of(trace) if trace.has("q", "k") else None)
+    if call is None:
+        return arrays | {"weights": trace.probabilities}, described
+    for name in ("q", "k", "v", "out_weight", "out_bias"):
+        if getattr(call, name) is not None:
+            arrays[name] = getattr(call, name)
+    mask = call.mask
+    arrays |= {name: getattr(mask, name) for name in ("padded", "dense", "bias") if getattr(mask, name) is not None}
+    described["scale"] = call.scale
+    described["mask"] = {n: getattr(mask, n) for n in ("num_queries", "num_keys", "extra", "causal", "window")}
+    return arrays, described
+
+
+def _call_of(trace):
+    """The Call that holds what an attended Trace holds."""
+    weight, bias = trace.out_proj or (None, None)
+    return Call(trace.q, trace.k, trace.v, trace.rules, trace.scale, weight, bias, trace.tokens, trace.name)
+
+
+def _put_together(tensors, i, described):
+    arrays = {name.split(".", 1)[1]: array for name, array in tensors.items() if name.split(".", 1)[0] == str(i)}
+    queries, keys = (tuple(map(tuple, described[side])) for side in ("queries", "keys"))
+    positions = described["positions"]
+    tokens = Tokens(
+        queries, keys, arrays["query_padding"], described["extra"], None if positions is None else np.array(positions)
+    )
+    if "weights" in arrays:
+        return trace_of_maps(arrays["weights"], tokens, described["name"])
+    mask = replace(Mask(**described["mask"]), **{name: arrays.get(name) for name in ("padded", "dense", "bias")})
+    known = {name: arrays.get(name) for name in ("q", "k", "v", "out_weight", "out_bias")}
+    return trace_of_call(Call(**known, mask=mask, scale=described["scale"], tokens=tokens, name=described["name"]))
