@@ -3,18 +3,17 @@
 import streamlit as st
 
 from mha_viz.core.rules import Wrong
-from mha_viz.pages.draft import unspelled
 from mha_viz.pages.messages import plain, spelled
 from mha_viz.pages.toolbar import change
 
 COUNT = 10
 
 
-def changes(a, b, settings, view, choice):
-    """What differs between the Settings of A and B, what cannot be compared, and the largest changes over the heads shown."""
+def changes(a, b, settings_a, settings_b, choice):
+    """What differs between the settings of A and B, what cannot be compared, and the largest changes over the heads shown."""
     from mha_viz.analysis.compare import common, largest_changes
 
-    st.markdown(f"**A**: {in_words(unspelled(view.pinned), settings)}  \n**B**: {in_words(settings, unspelled(view.pinned))}")
+    st.markdown(f"**A**: {in_words(settings_a, settings_b)}  \n**B**: {in_words(settings_b, settings_a)}")
     shared = common(a, b)  # what it notes is said on the picture
     same_heads = a.weights.shape[1] == b.weights.shape[1]
     heads = [head for head in choice.order if head in shared.heads] if same_heads else []

@@ -7,14 +7,13 @@ import streamlit as st
 
 from mha_viz.core.rules import Wrong
 from mha_viz.pages import draft
-from mha_viz.pages.changes import changes
 from mha_viz.pages.controls import controls
 from mha_viz.pages.layout_demo import layout_demo
-from mha_viz.pages.messages import say_findings, say_not_current, say_notes, say_wrong, say_wrong_view
-from mha_viz.pages.number_panel import number_panel
+from mha_viz.pages.messages import say_not_current, say_notes, say_wrong
 from mha_viz.pages.save import save
-from mha_viz.pages.shapes import chosen_number, mode, shape_strip, what_average_hides
-from mha_viz.pages.toolbar import change, toolbar
+from mha_viz.pages.shapes import mode, shape_strip
+from mha_viz.pages.stage import Subject, choose_cells, heads_and_average
+from mha_viz.pages.toolbar import toolbar
 from mha_viz.pages.warm import synthetic_trace, warm_up
 from mha_viz.settings import Settings
 
@@ -56,7 +55,8 @@ def stage():
     st.session_state.staged = True
     settings, trace, _ = current()
     with st.container(key="stage"):
-        heads_and_average(trace, settings)
+        heads_and_average(Subject(trace, settings, draft.spelled, draft.unspelled, trace_of), paint_and_choose)
+    draft.write_address()
 
 
 def current():
@@ -86,71 +86,14 @@ def strip(trace, settings):
         layout_demo(trace)
 
 
-def heads_and_average(trace, settings):
-    """The picture, and the numbers that belong to it."""
-    from mha_viz.analysis import choose
-    from mha_viz.components import live, measured_width
-
-    view = st.session_state.view
-    choice = choose(trace, view)
-    pinned, wrong_pin = pinned_trace(view)
-    st.session_state.setdefault("saved", [])[:] = trace, choice, pinned  # for whoever asks to save what is shown
-    with st.container(key="findings"):
-        say_wrong_view()
-        say_notes(wrong_pin)
-        say_findings(trace, settings)
-    look = {"theme": st.context.theme.type or "light", "width": measured_width("picture")}
-    figure, alt = picture(trace, pinned, view, look)
-    live(figure, key="picture", alt=alt, on_choose=choose_cells, on_reset=let_go, save=st.session_state.get("saving"))
-    st.html(chosen_number(trace, choice, pinned) + what_average_hides(trace, choice.item))
-    with st.container(key="compared"):
-        if pinned is not None:
-            changes(pinned, trace, settings, view, choice)
-    number_panel(trace, view, choice, look)
-    draft.write_address()
-
-
-def picture(trace, pinned, view, look):
-    """Maps or lines of this Trace, or beside those of the one that is pinned: the figure, and what it shows in words."""
-    if pinned is not None:
-        from mha_viz.figures.compare import describe_difference, difference_spec
-
-        return difference_spec(pinned, trace, view, **look), describe_difference(pinned, trace, view)
-    if view.picture == "lines":
-        from mha_viz.figures import lines
-
-        return lines.spec(trace, view, **look), lines.describe_lines(trace, view)
-    from mha_viz.figures.heads import describe, spec
-
-    return spec(trace, view, **look), describe(trace, view)
-
-
-def pinned_trace(view):
-    """The Trace of A, None where nothing is pinned; and a list of what is wrong with what is pinned."""
-    if view.pinned is None:
-        return None, []
-    try:
-        return trace_of(draft.unspelled(view.pinned)), []
-    except Wrong as wrong:
-        return None, [wrong]
-
-
-def choose_cells(choices):
-    """In a head's map a cell chooses the head as well, in the average's itself alone. Painting, pressing it masks it as well."""
-    painting = st.session_state.draft["masked"] and st.session_state.get("paint")
-    painted = False
-    for choice in choices:
-        head, query, key = choice["head"], choice["query"], choice["key"]
-        if painting and choice["pressed"] and None not in (query, key):
+def paint_and_choose(choices):
+    """Choose cells; while painting, pressing one masks it as well."""
+    choose_cells(choices)
+    cells = [(c["query"], c["key"]) for c in choices if c["pressed"] and None not in (c["query"], c["key"])]
+    if cells and st.session_state.draft["masked"] and st.session_state.get("paint"):
+        for query, key in cells:
             draft.paint(query, key)
-            painted = True
-        change(head=st.session_state.view.head if head is None else head, cell=(query, key))
-    if painted:
         st.rerun()  # the mask's text stands in the sidebar
-
-
-def let_go():
-    change(cell=None)
 
 
 page()

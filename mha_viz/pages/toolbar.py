@@ -161,8 +161,8 @@ def change_all(**values):
 
 
 def pin():
-    """Keep the Settings that are shown as A."""
-    change_all(pinned=draft.spelled(st.session_state.shown))
+    """Keep what is shown as A."""
+    change_all(pinned=st.session_state.pinnable)
 
 
 def reset():

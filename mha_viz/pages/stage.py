@@ -1,0 +1,90 @@
+"""What is shown of one Trace, whatever it comes from: the picture, and the numbers that belong to it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import streamlit as st
+
+from mha_viz.core.rules import Wrong
+from mha_viz.core.trace import Trace
+from mha_viz.pages.changes import changes
+from mha_viz.pages.messages import say_findings, say_notes, say_wrong_view
+from mha_viz.pages.number_panel import number_panel
+from mha_viz.pages.shapes import chosen_number, what_average_hides
+from mha_viz.pages.toolbar import change
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """What a page looks at: a ``trace``, the ``settings`` (a frozen dataclass) that it was made from, and how another is had.
+
+    ``spell`` writes settings as the query part of an address; ``unspell`` reads that and raises Wrong where it spells none;
+    ``trace_of`` makes the Trace of settings. So A, which is pinned, can be kept in an address and had again.
+    """
+
+    trace: Trace
+    settings: object
+    spell: Callable
+    unspell: Callable
+    trace_of: Callable
+
+
+def heads_and_average(subject, choose_cells):
+    """The picture, in which ``choose_cells(choices)`` hears what a person chooses, and the numbers that belong to it."""
+    from mha_viz.analysis import choose
+    from mha_viz.components import live, measured_width
+
+    trace, view = subject.trace, st.session_state.view
+    st.session_state.pinnable = subject.spell(subject.settings)
+    choice = choose(trace, view)
+    pinned_from, pinned, wrong_pin = pinned_trace(subject, view)
+    st.session_state.setdefault("saved", [])[:] = trace, choice, pinned  # for whoever asks to save what is shown
+    with st.container(key="findings"):
+        say_wrong_view()
+        say_notes(wrong_pin)
+        say_findings(trace, subject.settings)
+    look = {"theme": st.context.theme.type or "light", "width": measured_width("picture")}
+    figure, alt = picture(trace, pinned, view, look)
+    live(figure, key="picture", alt=alt, on_choose=choose_cells, on_reset=let_go, save=st.session_state.get("saving"))
+    st.html(chosen_number(trace, choice, pinned) + what_average_hides(trace, choice.item))
+    with st.container(key="compared"):
+        if pinned is not None:
+            changes(pinned, trace, pinned_from, subject.settings, choice)
+    number_panel(trace, view, choice, look)
+
+
+def picture(trace, pinned, view, look):
+    """Maps or lines of this Trace, or beside those of the one that is pinned: the figure, and what it shows in words."""
+    if pinned is not None:
+        from mha_viz.figures.compare import describe_difference, difference_spec
+
+        return difference_spec(pinned, trace, view, **look), describe_difference(pinned, trace, view)
+    if view.picture == "lines":
+        from mha_viz.figures import lines
+
+        return lines.spec(trace, view, **look), lines.describe_lines(trace, view)
+    from mha_viz.figures.heads import describe, spec
+
+    return spec(trace, view, **look), describe(trace, view)
+
+
+def pinned_trace(subject, view):
+    """The settings and the Trace of A, each None where nothing is pinned; and a list of what is wrong with what is pinned."""
+    if view.pinned is None:
+        return None, None, []
+    try:
+        settings = subject.unspell(view.pinned)
+        return settings, subject.trace_of(settings), []
+    except Wrong as wrong:
+        return None, None, [wrong]
+
+
+def choose_cells(choices):
+    """In a head's map a cell chooses the head as well, in the average's itself alone."""
+    for choice in choices:
+        head = choice["head"]
+        change(head=st.session_state.view.head if head is None else head, cell=(choice["query"], choice["key"]))
+
+
+def let_go():
+    change(cell=None)
