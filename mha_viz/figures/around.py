@@ -82,7 +82,7 @@ def said(choice, head):
 def caption(place, line, texts, theme):
     """The first of some texts that fits, as the picture's caption in this ``line``."""
     text = next((text for text in texts if width_of(text, 13) < place.width), texts[-1])
-    return _text(place, 0, 9 + 22 * line, text, 13, theme.soft)
+    return text_at(place, 0, 9 + 22 * line, text, 13, theme.soft)
 
 
 def titles(place, names, theme):
@@ -93,19 +93,19 @@ def titles(place, names, theme):
         room = title.width - width_of(name, 17) * 1.05
         text = next((text for text in more if width_of(text, 14) < room), "")
         text = f"<b>{name}</b> <span style='color:{theme.soft};font-size:14px'>{text}</span>"
-        found.append(_text(place, title.x, title.y + title.height / 2, text, 17, theme.text))
+        found.append(text_at(place, title.x, title.y + title.height / 2, text, 17, theme.text))
         if map.row_labels:
             found.append(_axis_names(place, map, theme))
     return found + ([_axis_names(place, place.names, theme)] if place.names else [])
 
 
 def _axis_names(place, map, theme):
-    return _text(
+    return text_at(
         place, map.box.x - 8, map.box.y - 18, "key → is read<br>query ↓ asks", 13, theme.soft, xanchor="right", align="right"
     )
 
 
-def _text(place, x, y, text, size, color, **more):
+def text_at(place, x, y, text, size, color, **more):
     return {
         "text": text, "x": x / place.width, "y": 1 - y / place.height, "xref": "paper", "yref": "paper", "xanchor": "left",
         "yanchor": "middle", "align": "left", "showarrow": False, "borderpad": 0, "font": {"size": size, "color": color}, **more,
@@ -143,7 +143,7 @@ def title_of(strip, name):
 
 
 def _least(name):
-    return name.removeprefix("head ").replace("average", "avg")
+    return name.rpartition("head ")[2].replace("average", "avg")
 
 
 def strip_labels(strip, origins, labels, axes, theme):

@@ -243,6 +243,28 @@ def arrange_all(width, tiles, queries, keys, row_texts, column_texts, numbered=F
     return max(fitting, key=lambda place: (place.strip.tile[0] * place.strip.tile[1], -place.height))
 
 
+def arrange_grid(width, rows, columns, queries, keys, left, bar_ticks=BAR_TICKS, labels=LABELS):
+    """The Geometry of ``rows`` × ``columns`` tiles alone, ``left`` px to their left for the names of rows; a colour bar beside them, or
+    below where that leaves them too little."""
+    stacked = width < NARROW
+    beside, legend = (12, 56) if stacked else (BAR + bar_ticks, 32)
+    room = max((width - left - beside - 2 * EDGE - (columns - 1) * GAP) // columns, 1)
+    cell = _cell(queries, keys, min(room, 112), 112 if rows < 4 else 72 if rows < 9 else 48, largest=28, smallest_side=min(room, 32))
+    tile = keys * cell[0], queries * cell[1]
+    across = min(max(math.ceil(tile[0] - 1e-6), 112), room)  # a label may need more room than a narrow tile
+    words = "percent" if across + GAP - 4 >= labels["percent"] else "number"
+    label_height = LABEL_HEIGHTS[words]
+    step = across + GAP, math.ceil(tile[1] - 1e-6) + label_height + 4
+    area = Box(left, CAPTION, (columns - 1) * step[0] + math.ceil(tile[0] - 1e-6) + 2 * EDGE, rows * step[1] + EDGE)
+    strip = Strip(columns, rows, area, cell, tile, step, label_height, words)
+    if stacked:
+        bar = Box(left, area.bottom + 8, max(min(tile[0], width - left - 12), 160), BAR_LYING)
+    else:
+        bar = Box(area.right + 18, strip.place(0).y, BAR + bar_ticks - 18, min(max(area.bottom - strip.place(0).y - EDGE, 140), 320))
+    legend_box = Box(0, max(area.bottom, bar.bottom) + 4, width, legend)
+    return Geometry(width, math.ceil(legend_box.bottom), strip, (), (bar,), stacked, legend_box)
+
+
 def _strip(width, heads, queries, keys, top, budget, labels):
     """The arrangement in evenly filled rows that gives the largest tiles within its share of the budget; else the lowest one."""
     share, tallest = (0.45 if width < NARROW else 0.34) * budget, min(max(0.16 * budget, 72), 128)

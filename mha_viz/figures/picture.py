@@ -194,16 +194,17 @@ def _meta(place, strip, large, entries, chosen, scales, theme):
     """What stands where, for whoever answers the pointer: see ``heads``."""
     sides, names = [], []
     for i, (rows, columns) in enumerate([(one.rows, one.columns) for one in large] or [(strip.rows, strip.columns)]):
-        label = place.maps[i].column_labels if large else place.names.column_labels
+        named_by = place.maps[i] if large else place.names
         side = {
-            "queries": rows.texts, "keys": columns.texts, "rows": rows.short, "columns": columns.short, "angle": label.angle,
+            "queries": rows.texts, "keys": columns.texts, "rows": rows.short, "columns": columns.short,
+            "angle": named_by.column_labels.angle if named_by else 0,
         }  # fmt: skip
         if side not in sides:
             sides.append(side)
         if large:
             entries[len(entries) - len(large) + i]["side"] = sides.index(side)
             across, down = name_axes(place, i)
-            names.append({"axes": [named(across)], "texts": columns.drawn(1, theme)[1], "pitch": label.pitch})
+            names.append({"axes": [named(across)], "texts": columns.drawn(1, theme)[1], "pitch": named_by.column_labels.pitch})
             if place.maps[i].row_labels:
                 names.append({"axes": [named(down)], "texts": rows.drawn(1, theme)[1], "pitch": ROW_PITCH})
     head, query, key = chosen

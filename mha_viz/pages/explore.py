@@ -10,6 +10,7 @@ from mha_viz.pages import draft
 from mha_viz.pages.controls import controls
 from mha_viz.pages.layout_demo import layout_demo
 from mha_viz.pages.messages import say_not_current, say_notes, say_wrong
+from mha_viz.pages.places import enter
 from mha_viz.pages.save import save
 from mha_viz.pages.shapes import mode, shape_strip
 from mha_viz.pages.stage import Subject, choose_cells, heads_and_average
@@ -22,6 +23,7 @@ STYLE = Path(__file__).with_name("style.css")
 
 def page():
     st.html(STYLE)
+    enter("explore")
     draft.arrive()
     controls()
     warm_up()

@@ -39,25 +39,27 @@ def _as_number(text, kind):
         return text
 
 
-def to_address(**values):
-    """What differs from the defaults among these fields of Settings and View, as a dict of texts: the query part of an address."""
-    defaults = {f.name: f.default for kind in (Settings, View) for f in fields(kind)}
+def to_address(kind=Settings, **values):
+    """What differs from the defaults among these fields of Settings, or another ``kind``, and View, as a dict of texts: the query part
+    of an address."""
+    defaults = {f.name: f.default for one in (kind, View) for f in fields(one)}
     return {name: spell(value) for name, value in values.items() if value != defaults[name]}
 
 
-def from_address(query):
-    """What ``query`` (name → text) spells: the fields of Settings, the fields of View, and a Wrong for each value that is bad.
+def from_address(query, kind=Settings):
+    """What ``query`` (name → text) spells: the fields of Settings, or of another ``kind`` of source, the fields of View, and a Wrong
+    for each value that is bad.
 
     A bad value, or a name that neither has, falls back alone: the others stand. Rules between fields are not checked here.
     """
     settings, view, notes = {}, {}, []
     for name, text in query.items():
-        if name not in Settings.__dataclass_fields__ | View.__dataclass_fields__:
-            notes.append(unknown(name, text, Settings, View))
+        if name not in kind.__dataclass_fields__ | View.__dataclass_fields__:
+            notes.append(unknown(name, text, kind, View))
             continue
-        kind, values = (View, view) if name in View.__dataclass_fields__ else (Settings, settings)
+        owner, values = (View, view) if name in View.__dataclass_fields__ else (kind, settings)
         try:
-            values[name] = read(kind, name, text)
+            values[name] = read(owner, name, text)
         except Wrong as wrong:
             notes.append(wrong)
     return settings, view, notes

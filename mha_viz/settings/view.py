@@ -42,7 +42,7 @@ def _limits(argument, value):
 class View:
     """How a Trace is shown. None means: choose for me, as ``mha_viz.analysis.choose`` does.
 
-    ``item`` the batch item; ``heads`` the heads shown, None all; ``order`` of them, by index, difference from the average or a
+    ``layer`` of a model that has several; ``item`` the batch item; ``heads`` the heads shown, None all; ``order`` of them, by index, difference from the average or a
     head statistic; ``head`` the chosen one; ``cell`` the chosen (query, key), one of them None where a
     token is chosen and not a cell. ``arrangement``: the strip with one head beside the
     average, all heads large, or one head alone; ``picture``: maps or lines. ``scale`` of the colours: linear, logarithmic, clipped
@@ -51,6 +51,7 @@ class View:
     ``divisors`` offers only head counts that divide embed_dim; ``verbatim`` shows PyTorch's own error where there is one.
     """
 
+    layer: int = ruled(0, number(0))
     item: int = ruled(0, number(0))
     heads: tuple[int, ...] | None = ruled(None, optional(_heads))
     order: str = ruled("difference", choice(*ORDERS))

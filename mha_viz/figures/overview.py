@@ -1,0 +1,73 @@
+"""Layers × heads: every head of every layer as a small map, a row per layer."""
+
+import numpy as np
+
+from mha_viz.analysis import choose
+from mha_viz.figures import around
+from mha_viz.figures.geometry import arrange_grid
+from mha_viz.figures.heads import looks_of, sides, ticks_width
+from mha_viz.figures.labels import width_of
+from mha_viz.figures.picture import Map, Tiles, picture, strip_pool
+from mha_viz.figures.scale import Scale
+from mha_viz.figures.theme import THEMES
+
+
+def spec(traces, view, layer, theme="light", width=1104):
+    """The heads of all ``traces`` whose maps are as many and as large as those of the chosen ``layer``, as a plain dict for Plotly.
+
+    Each has its number above it and, where there is room, what the statistic that ``view.order`` names says of it. Where a map has
+    more cells than px, it holds the largest weight of each block. All are on one Scale. In ``layout.meta`` the ``head`` of a tile is
+    its place among all heads that are drawn, which ``place_of`` tells apart; the rest is as in ``mha_viz.figures.heads.heads``.
+    """
+    theme, chosen = THEMES[theme].dressed(view.colors), choose(traces[layer], view)
+    layers, item = alike(traces, layer, chosen.item), chosen.item
+    scale = Scale.of([traces[i].weights[item][:, ~traces[i].query_padding[item]] for i in layers], view)
+    H, L, S = traces[layer].weights.shape[1:]
+    maps, looks = [], []
+    for row, i in enumerate(layers):
+        choice, weights = choose(traces[i], view), traces[i].weights[item]  # [H, L, S]
+        for head in range(H):
+            said = around.said(choice, head), around.value(choice, head)
+            maps.append(Map(f"layer {i} head {head}", row * H + head, weights[head], scale, short=said))
+        own = looks_of(traces[i], item, list(range(H)))
+        looks.append({name: np.broadcast_to(cells, (H, *cells.shape[1:])) for name, cells in own.items()})  # [H, L, S] each
+    looks = {name: np.concatenate([own[name] for own in looks]) for name in looks[0]}  # [layers · H, L, S] each
+    left = max(width_of(f"layer {i}", 14) for i in layers) + 12
+    place = arrange_grid(width, len(layers), H, L, S, left, ticks_width(scale), around.label_widths([map.label for map in maps]))
+    picked = layers.index(layer) * H + chosen.head, chosen.query, chosen.key
+    pooled = around.pooled(strip_pool(place, (L, S)), None)
+    texts = [text + more for more in pooled for text in captions(traces, layers, view)]
+    found = picture(place, Tiles(tuple(maps), looks, *sides(traces[layer], item, width)), [], picked, [scale], theme, [texts])
+    for row, i in enumerate(layers):
+        tile = place.strip.place(row * H)
+        text, color = (f"<b>layer {i}</b>", theme.text) if i == layer else (f"layer {i}", theme.soft)
+        found["layout"]["annotations"].append(around.text_at(place, 0, tile.y + tile.height / 2, text, 14, color))
+    return found
+
+
+def alike(traces, layer, item=0):
+    """The layers that can be drawn beside ``layer``: as many heads, queries and keys, and a batch item of this number."""
+    size = traces[layer].weights.shape[1:]
+    return [i for i, trace in enumerate(traces) if trace.weights.shape[1:] == size and item < len(trace.weights)]
+
+
+def place_of(traces, layer, tile):
+    """(layer, head) of a tile's ``head`` in the overview that was drawn for ``layer``."""
+    row, head = divmod(tile, traces[layer].weights.shape[1])
+    return alike(traces, layer)[row], head
+
+
+def captions(traces, layers, view):
+    """What the overview shows, the longest first."""
+    statistic = "difference" if view.order == "index" else view.order
+    phrase = around.SAID[statistic][1]
+    left_out = len(traces) - len(layers)
+    others = f"; {left_out} others have maps of another size" if left_out else ""
+    return f"Every head of {len(layers)} layers, with its {phrase}{others}", f"{len(layers)} layers{others}"
+
+
+def describe(traces, view, layer):
+    """What the overview shows, in words: its text alternative."""
+    chosen = choose(traces[layer], view)
+    layers, H = alike(traces, layer, chosen.item), traces[layer].weights.shape[1]
+    return f"Overview of {len(layers)} layers by {H} heads as small maps. Layer {layer} head {chosen.head} is chosen."
