@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mha_viz.core.attend import trace_of_call
+from mha_viz.core.attend import call_of, trace_of_call
 from mha_viz.core.call import Call
 from mha_viz.core.maps import trace_of_maps
 from mha_viz.core.mask import Mask
@@ -105,9 +105,9 @@ def _taken_apart(trace):
         "extra": trace.tokens.extra,
         "positions": None if positions is None else positions.tolist(),
     }
-    call = trace.call or (_call_of(trace) if trace.has("q", "k") else None)
-    if call is None:
+    if not trace.has("q", "k"):
         return arrays | {"weights": trace.probabilities}, described
+    call = call_of(trace)
     for name in ("q", "k", "v", "out_weight", "out_bias"):
         if getattr(call, name) is not None:
             arrays[name] = getattr(call, name)
@@ -116,12 +116,6 @@ def _taken_apart(trace):
     described["scale"] = call.scale
     described["mask"] = {n: getattr(mask, n) for n in ("num_queries", "num_keys", "extra", "causal", "window")}
     return arrays, described
-
-
-def _call_of(trace):
-    """The Call that holds what an attended Trace holds."""
-    weight, bias = trace.out_proj or (None, None)
-    return Call(trace.q, trace.k, trace.v, trace.rules, trace.scale, weight, bias, trace.tokens, trace.name)
 
 
 def _put_together(tensors, i, described):

@@ -4,6 +4,7 @@ import bisect
 
 import psutil
 
+from mha_viz.core.call import Call
 from mha_viz.core.rules import Shape, Wrong, one_of
 from mha_viz.core.trace import Trace
 
@@ -45,6 +46,15 @@ def trace_of_call(call):
     N, H, L, S = *call.q.shape[:3], call.k.shape[2]
     check_memory(N, H, L, S, H * call.q.shape[3])
     return Trace(compute_call(call), tokens=call.tokens, rules=call.mask, call=call, name=call.name)
+
+
+def call_of(trace):
+    """The Call that holds what a Trace with q and k holds, dropout left out."""
+    if trace.call is not None:
+        return trace.call
+    weight, bias = trace.out_proj or (None, None)
+    v = trace.v if trace.has("v") else None
+    return Call(trace.q, trace.k, v, trace.rules, trace.scale, weight, bias, trace.tokens, trace.name)
 
 
 def draw_dropout(shape, p, generator, dtype):

@@ -1,0 +1,169 @@
+"""What if: a head off, a key hidden, the scores at another temperature. A Trace in, a new Trace out."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache, partial
+
+import numpy as np
+
+from mha_viz.core.arrays import read_only
+from mha_viz.core.attend import call_of, trace_of_call
+from mha_viz.core.rules import Wrong, one_of, whole
+from mha_viz.core.trace import Trace
+
+WAYS = ("zero", "mean", "uniform")
+TEMPERATURES = (1e-3, 1e3)  # beyond them softmax picks one key, or all alike, to the last bit of float32
+
+
+@dataclass(frozen=True)
+class Intervention:
+    """What is changed in one attention call; the defaults change nothing.
+
+    ``off`` pairs heads with the way in which each is put out (a dict is taken as well):
+
+    - "zero": nothing of it arrives. Its output is 0, and its weights are shown as 0; its probabilities stay what the head computed.
+      Michel, Levy & Neubig, Are Sixteen Heads Really Better than One?, 2019, equation 2 with ξ = 0.
+    - "mean": it says the same whatever is asked. Its output is replaced by its mean over the real queries of the whole batch, its
+      weights and probabilities by theirs: shown is the average row, also on keys that the row itself may not see. Wang et al.,
+      Interpretability in the Wild, 2022, section 2 (mean ablation).
+    - "uniform": it reads and does not choose: equal weight on every key that the row may see. Wiegreffe & Pinter, Attention is not
+      not Explanation, 2019, section 3.2.
+
+    ``hidden_keys`` are positions that no query of any item may read, as key padding hides them. ``temperature`` divides the scores:
+    below 1 softmax is sharper, above it flatter (Hinton, Vinyals & Dean, Distilling the Knowledge in a Neural Network, 2015,
+    equation 1). Raises Wrong for a value that is none of this.
+    """
+
+    off: tuple[tuple[int, str], ...] = ()
+    hidden_keys: tuple[int, ...] = ()
+    temperature: float = 1.0
+
+    def __post_init__(self):
+        object.__setattr__(self, "off", _off(self.off))
+        object.__setattr__(self, "hidden_keys", _positions(self.hidden_keys))
+        object.__setattr__(self, "temperature", _temperature(self.temperature))
+
+    def check(self, num_heads, num_keys):
+        """Raises Wrong where a head or a key is named that a call with so many does not have."""
+        for head, way in self.off:
+            if head >= num_heads:
+                rule = f"names head {head}, and there are {num_heads}, from 0 to {num_heads - 1}."
+                raise Wrong("off", self.off, rule, [{"off": ((num_heads - 1, way),)}])
+        beyond = [key for key in self.hidden_keys if key >= num_keys]
+        if beyond:
+            rule = f"names key {beyond[0]}, and there are {num_keys}, from 0 to {num_keys - 1}."
+            raise Wrong(
+                "hidden_keys", self.hidden_keys, rule, [{"hidden_keys": tuple(sorted({*self.hidden_keys} - {*beyond}))}]
+            )
+
+
+def changed(trace, intervention):
+    """The Trace of the same call with this Intervention: everything that follows from it is new, ``trace`` stays as it is.
+
+    Hidden keys and temperature act before the heads are put out. A row without a key is undefined in every field, also in heads
+    that are off. The new Trace holds a Call where the scores or the mask changed, in place of layer and batch, which describe
+    another computation then. Raises Wrong where the Trace lacks what is needed: q and k for hidden keys and temperature.
+    """
+    if trace.has("dropped") and trace.dropped is not None:
+        rule = "must be off: with dropout one cannot tell what the intervention did from what the draw did."
+        raise Wrong("training", True, rule, [{"training": False}])
+    intervention.check(trace.undefined.shape[1], trace.num_positions)
+    if intervention.hidden_keys or intervention.temperature != 1:
+        if not trace.has("q", "k"):
+            argument = "hidden_keys" if intervention.hidden_keys else "temperature"
+            rule = f"needs q and k, and {trace.name} has none: its source knows the weights alone. Heads can still be put off."
+            raise Wrong(argument, getattr(intervention, argument), rule, [{argument: Intervention().__dict__[argument]}])
+        call = call_of(trace)
+        mask = _hiding(call.mask, len(call.q), intervention.hidden_keys)
+        trace = trace_of_call(replace(call, mask=mask, scale=call.scale / intervention.temperature))
+    return _put_off(trace, intervention.off) if intervention.off else trace
+
+
+def _hiding(mask, N, keys):
+    if not keys:
+        return mask
+    padded = np.zeros((N, mask.num_keys), bool) if mask.padded is None else mask.padded.copy()  # [N, S]
+    padded[:, list(keys)] = True
+    return replace(mask, padded=padded)
+
+
+def _put_off(trace, off):
+    """``trace`` with these heads replaced in every field that shows what they say; computed when first read."""
+
+    @cache  # weights and head_outputs are each asked for twice
+    def replaced(name):
+        array = getattr(trace, name).copy()  # [N, H, L, S] or [N, H, L, D]
+        for head, way in off:
+            rows = ~trace.undefined[:, head]  # [N, L]
+            if way == "mean":
+                real = rows & ~trace.query_padding  # [N, L]
+                if real.any():
+                    array[:, head][rows] = array[:, head][real].mean(axis=0, dtype=np.float64)
+            elif way == "uniform":
+                seen = ~trace.mask[:, head]  # [N, L, S]
+                weights = seen / np.maximum(seen.sum(axis=-1, keepdims=True), 1)  # [N, L, S]
+                alike = weights @ trace.v[:, head] if name == "head_outputs" else weights  # [N, L, D] or [N, L, S]
+                array[:, head][rows] = alike[rows]
+            elif name != "probabilities":
+                array[:, head][rows] = 0
+        return read_only(array)
+
+    def concat(_):
+        outputs = replaced("head_outputs")  # [N, H, L, D]
+        return read_only(outputs.swapaxes(1, 2).reshape(len(outputs), outputs.shape[2], -1))  # [N, L, H·D]
+
+    def output(_):
+        weight, bias = trace.out_proj  # [E, H·D], [E]
+        beside = concat(_)  # [N, L, H·D]
+        written = beside @ weight.T.astype(beside.dtype)  # [N, L, E]
+        return read_only(written if bias is None else written + bias.astype(written.dtype))
+
+    new = {
+        "probabilities": replaced,
+        "weights": replaced,
+        "mean_weights": lambda _: read_only(replaced("weights").mean(axis=1)),  # [N, L, S]
+        "head_outputs": replaced,
+        "concat": concat,
+        "output": output,
+    }
+    fields = {name: new.get(name, partial(getattr, trace)) for name in Trace.fields() if trace.has(name)}
+    return Trace(
+        fields, tokens=trace.tokens, rules=trace.rules, layer=trace.layer, batch=trace.batch, call=trace.call, name=trace.name
+    )
+
+
+def _off(value):
+    try:
+        pairs = tuple(value.items() if isinstance(value, Mapping) else value)
+        pairs = tuple((head, way) for head, way in pairs)
+    except (TypeError, ValueError):
+        rule = f'must pair heads with one of {", ".join(WAYS)}, as in {{2: "zero"}}.'
+        raise Wrong("off", value, rule, [{"off": ()}]) from None
+    pairs = tuple(sorted((whole("off", head, 0), one_of("off", way, WAYS)) for head, way in pairs))
+    heads = [head for head, _ in pairs]
+    twice = next((head for head in heads if heads.count(head) > 1), None)
+    if twice is not None:
+        rule = f"names head {twice} more than once; it can be put off in one way."
+        raise Wrong("off", pairs, rule, [{"off": tuple(dict(pairs).items())}])
+    return pairs
+
+
+def _positions(value):
+    if isinstance(value, str) or not hasattr(value, "__iter__"):
+        raise Wrong("hidden_keys", value, "must be positions of keys, as in (3, 7).", [{"hidden_keys": ()}])
+    return tuple(sorted({whole("hidden_keys", key, 0) for key in value}))
+
+
+def _temperature(value):
+    least, most = TEMPERATURES
+    try:
+        number = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not least <= number <= most:
+        near = 1.0 if math.isnan(number) else min(max(number, least), most)
+        raise Wrong(
+            "temperature", value, f"must be a number from {least:g} to {most:g}; 1 changes nothing.", [{"temperature": near}]
+        )
+    return number
