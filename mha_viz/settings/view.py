@@ -42,9 +42,9 @@ def _limits(argument, value):
 class View:
     """How a Trace is shown. None means: choose for me, as ``mha_viz.analysis.choose`` does.
 
-    ``layer`` of a model that has several; ``item`` the batch item; ``heads`` the heads shown, None all; ``order`` of them, by index, difference from the average or a
-    head statistic; ``head`` the chosen one; ``cell`` the chosen (query, key), one of them None where a
-    token is chosen and not a cell. ``arrangement``: the strip with one head beside the
+    ``layer`` of a model that has several; ``item`` the batch item; ``heads`` the heads shown, None all; ``order`` of them, by
+    index, difference from the average or a head statistic; ``head`` the chosen one; ``cell`` the chosen (query, key), one of them
+    None where a token is chosen and not a cell. ``arrangement``: the strip with one head beside the
     average, all heads large, or one head alone; ``picture``: maps or lines. ``scale`` of the colours: linear, logarithmic, clipped
     at the 99th percentile, or each row to its own maximum; ``limits`` fix its ends. ``pinned`` is what B is compared with: the
     Settings of A as the query part of an address ("" for the defaults). ``opened`` shows the whole derivation of the chosen number;
