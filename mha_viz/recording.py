@@ -8,7 +8,7 @@ import numpy as np
 
 from mha_viz.core.attend import call_of, trace_of_call
 from mha_viz.core.call import Call
-from mha_viz.core.maps import trace_of_maps
+from mha_viz.core.maps import CLOSE, trace_of_maps
 from mha_viz.core.mask import Mask
 from mha_viz.core.rules import Wrong
 from mha_viz.core.tokens import Tokens
@@ -126,7 +126,7 @@ def _put_together(tensors, i, described):
         queries, keys, arrays["query_padding"], described["extra"], None if positions is None else np.array(positions)
     )
     if "weights" in arrays:
-        return trace_of_maps(arrays["weights"], tokens, described["name"])
+        return trace_of_maps(arrays["weights"], tokens, described["name"], max(CLOSE.values()))  # checked as what they were made from
     mask = replace(Mask(**described["mask"]), **{name: arrays.get(name) for name in ("padded", "dense", "bias")})
     known = {name: arrays.get(name) for name in ("q", "k", "v", "out_weight", "out_bias")}
     return trace_of_call(Call(**known, mask=mask, scale=described["scale"], tokens=tokens, name=described["name"]))

@@ -7,20 +7,22 @@ from mha_viz.core.rules import Shape, Wrong
 from mha_viz.core.tokens import Tokens
 from mha_viz.core.trace import Trace
 
-CLOSE = {"float16": 1e-2, "float32": 1e-3, "float64": 1e-3}  # how far from 1 a row's sum may be: maps are often saved rounded
+# How far from 1 a row's sum may be: maps are often saved rounded. What was bfloat16 is float32 by now.
+CLOSE = {"bfloat16": 1e-2, "float16": 1e-2, "float32": 1e-3, "float64": 1e-3}
 
 
-def trace_of_maps(weights, tokens=None, name="attention"):
+def trace_of_maps(weights, tokens=None, name="attention", close=None):
     """A Trace of ``weights`` [N, H, L, S] after softmax, whose rows sum to 1 or hold NaN; Tokens where None are numbers.
 
     Softmax is never applied: rows that do not sum to 1 are refused, with what they look like. What the rows do not say stays
     unknown. A key with weight exactly 0 in every head of a query is taken for hidden from it, as a mask leaves it: the softmax of
-    finite scores is never 0, unless it is more than 100 below the largest.
+    finite scores is never 0, unless it is more than 100 below the largest. ``close`` is how far from 1 a row's sum may be, ``CLOSE`` of
+    its type where None.
     """
     weights = own(as_array("weights", weights))
     if weights.ndim != 4 or 0 in weights.shape:
         raise Wrong("weights", Shape(weights.shape), "must be [N, H, L, S], and no axis empty.")
-    check_rows(weights)
+    check_rows(weights, close)
     N, _, L, S = weights.shape
     undefined = np.isnan(weights).all(axis=-1)  # [N, H, L]
     hidden = ((weights == 0) | undefined[..., None]).all(axis=1, keepdims=True)  # [N, 1, L, S]
@@ -36,8 +38,9 @@ def trace_of_maps(weights, tokens=None, name="attention"):
     return Trace(fields, tokens=tokens or Tokens.of(N, L, S, one_sequence=L == S), name=name)
 
 
-def check_rows(weights):
+def check_rows(weights, close=None):
     """Raises Wrong where a row of ``weights`` [..., S] is no distribution: negative, infinite, partly NaN, or of another sum."""
+    close = CLOSE[weights.dtype.name] if close is None else close
     blank = np.isnan(weights)
     partly = blank.any(axis=-1) & ~blank.all(axis=-1)
     sums = weights.sum(axis=-1, dtype=np.float64)
@@ -46,7 +49,7 @@ def check_rows(weights):
         (np.isinf(weights).any(axis=-1), "holds infinite numbers."),
         ((weights < 0).any(axis=-1), "holds negative numbers: these may be scores from before the softmax, which is not applied here."),
         (
-            np.abs(sums - 1) > CLOSE[weights.dtype.name],
+            np.abs(sums - 1) > close,
             "does not sum to 1 along the last axis, the keys. Is another axis the keys', or is this after dropout or before softmax?",
         ),
     ):  # fmt: skip

@@ -1,0 +1,35 @@
+"""Files that a person has: ``look`` says what one holds and what has to be asked, ``open_found`` makes a Recording of it."""
+
+from mha_viz.sources.files.found import Found, Question
+from mha_viz.sources.files.maps import look_at_maps
+from mha_viz.sources.files.read import read_file
+from mha_viz.sources.files.runs import Run
+from mha_viz.sources.files.texts import look_at_text
+
+__all__ = ["Found", "Question", "look", "open_found"]
+
+
+def look(name, data):
+    """What a file holds, as a Found; nothing is drawn or computed yet, and no code in the file is ever run.
+
+    ``data`` are its bytes, or its path: what is on a disk is read as far as it is needed. Its kind is told by its content: a
+    recording, attention maps (``.npy``, ``.npz``, ``.safetensors``, ``.pt``), or token lists (text, JSON). Raises Wrong for any
+    other file, and where one is damaged, empty or larger than ``read.LARGEST`` allows.
+    """
+    form, content = read_file(name, data)
+    name = str(name).encode("utf-8", "replace").decode()  # a file's name may hold bytes that no page can show
+    if form == "recording":
+        return Found(name, Run(content))
+    if form == "text":
+        return Found(name, look_at_text(name, content))
+    return Found(name, look_at_maps(name, content))
+
+
+def open_found(found, *, tokens=None, key_tokens=None, **answers):
+    """The Recording in a file that was looked at. ``answers`` answer ``found.questions`` by their ``field``; the rest is guessed.
+
+    ``tokens`` and ``key_tokens`` name the rows and the columns, one sequence of texts per batch item; ``key_tokens`` are the
+    ``tokens`` where queries and keys are equally many. Raises Wrong for an answer that does not fit, for a question that is
+    neither answered nor guessed, and for tokens of another number.
+    """
+    return found.content.open(found.name, found.answered(**answers), tokens, key_tokens)

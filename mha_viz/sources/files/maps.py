@@ -1,0 +1,205 @@
+"""Finished attention maps from any framework: which arrays, and which axis is which, is guessed, shown and asked."""
+
+import re
+from dataclasses import dataclass
+from itertools import permutations
+from math import prod
+from pathlib import Path
+
+import numpy as np
+
+from mha_viz.core.maps import CLOSE, check_rows, trace_of_maps
+from mha_viz.core.rules import Shape, Wrong
+from mha_viz.core.tokens import Tokens
+from mha_viz.recording import Recording
+from mha_viz.sources.files.found import Question
+from mha_viz.sources.files.read import check_size, shape_of
+
+ALL = "all"
+LETTERS = ("layer", "N", "H", "L", "S")
+PADS = ("<pad>", "[PAD]", "<|pad|>")
+
+
+@dataclass(frozen=True, eq=False)
+class Map:
+    """One array whose rows sum to 1 along each of ``axes``; ``close`` is how nearly."""
+
+    array: np.ndarray
+    axes: tuple[int, ...]
+    close: float
+
+
+@dataclass(frozen=True, eq=False)
+class Maps:
+    """The content of a file with attention maps: ``maps`` by name, in their natural order."""
+
+    maps: dict[str, Map]
+    holds: tuple[str, ...]
+    kind = "maps"
+
+    def ask(self, answers):
+        asked = []
+        if len(self.maps) > 1:
+            together = [ALL] if _together(self.maps.values()) else []
+            text = "Which arrays? They can be opened together, each as one layer." if together else "Which array?"
+            asked.append(Question("array", text, (*together, *self.maps), (*together, *self.maps)[0]))
+        chosen = self._chosen(asked[0].answered(answers) if asked else ALL)
+        choices = arrangements(list(chosen.values()))
+        shape = list(next(iter(chosen.values())).array.shape)
+        text = (
+            f"What are the axes of {shape}? N items, H heads, L queries, S keys: each query's weights sum to 1 along S. "
+            "Without H the maps are one head's or an average."
+        )
+        return (*asked, Question("axes", text, choices, choices[0], _sums(chosen)))
+
+    def open(self, name, answers, tokens, key_tokens):
+        chosen = self._chosen(answers.get("array", ALL))
+        traces, zeros = [], 0
+        for key, given in chosen.items():
+            for layer, weights in enumerate(_arranged(given.array, answers["axes"])):
+                weights, count = undefined_where_zero(weights)
+                zeros += count
+                title = key or Path(name).stem
+                title = f"{title} · layer {layer}" if "layer" in answers["axes"] else title
+                traces.append(trace_of_maps(weights, _tokens(weights.shape, tokens, key_tokens), title, given.close))
+        notes = [f"Maps from {name}, axes read as {answers['axes']}; softmax is not applied."]
+        if zeros:
+            notes.append(f"{zeros} rows hold nothing but 0: they are no distribution, and shown as undefined.")
+        return Recording(tuple(traces), tuple(notes))
+
+    def _chosen(self, array):
+        return self.maps if array == ALL else {array: self.maps[array]}
+
+
+def look_at_maps(name, tensors):
+    """The Maps among the Stored ``tensors``; raises Wrong where there are none, and says why not."""
+    floating = {key: stored for key, stored in tensors.items() if stored.floating and 2 <= len(stored.shape) <= len(LETTERS)}
+    if not floating:
+        held = (
+            ", ".join(f"{key or 'array'} {shape_of(stored)}" for key, stored in list(tensors.items())[:4]) or "no tensor at all"
+        )
+        rule = f"holds {held}: attention maps are of floating type and have 2 to 5 axes."
+        raise Wrong("file", name, rule)
+    check_size(name, sum(4 * prod(stored.shape) for stored in floating.values()))
+    maps, left, first = {}, [], None
+    for key in sorted(floating, key=natural):
+        stored = floating[key]
+        array = stored.read()
+        close = CLOSE[stored.dtype]
+        axes = summing_axes(array, close)
+        if axes:
+            maps[key] = Map(array, axes, close)
+            continue
+        left.append(key)
+        first = first or _why_none(name, key, array, close)
+    if not maps:
+        raise first
+    left += sorted(tensors.keys() - floating.keys(), key=natural)
+    holds = [f"{key or 'One array'}: {shape_of(tensors[key])}, attention maps." for key in maps]
+    if left:
+        holds.append(f"Left out, since {'its' if len(left) == 1 else 'their'} rows are no distributions: {', '.join(left)}.")
+    return Maps(maps, tuple(holds))
+
+
+def summing_axes(array, close):
+    """The axes along which ``array`` holds distributions: nothing below 0, and sums of 1, where a row is not all NaN or all 0."""
+    with np.errstate(invalid="ignore"):
+        if 0 in array.shape or (array < 0).any():
+            return ()
+        axes = []
+        for axis in reversed(range(array.ndim)):
+            sums = array.sum(axis=axis, dtype=np.float64)
+            one = np.abs(sums - 1) <= close
+            if one.any() and (one | np.isnan(sums) | (sums == 0)).all():
+                axes.append(axis)
+    return tuple(axes)
+
+
+def arrangements(maps):
+    """All readings of the axes of these maps, "N H L S", the likeliest first.
+
+    One axis is S, along which every map sums to 1; L and the rest are any of the others. L is likelier as long as S is, and as
+    near to the usual order as can be; heads are likelier than items, and items than layers.
+    """
+    shape = maps[0].array.shape
+    common = set.intersection(*(set(given.axes) for given in maps))
+    letters = [letter for letter in LETTERS if letter != "S" and (len(maps) == 1 or letter != "layer")]
+    found = []
+    for axis in common:
+        for others in permutations(letters, len(shape) - 1):
+            if "L" in others:
+                found.append((*others[:axis], "S", *others[axis:]))
+
+    def unlikely(order):
+        places = [LETTERS.index(letter) for letter in order]
+        inversions = sum(a > b for i, a in enumerate(places) for b in places[i + 1 :])
+        rank = ("H", "N", "layer")
+        absent = [rank.index(letter) for letter in rank if letter not in order]
+        return (
+            order[-1] != "S",
+            shape[order.index("L")] != shape[order.index("S")] and shape.count(shape[order.index("S")]) > 1,
+            inversions,
+            [-index for index in absent],
+        )
+
+    return tuple(" ".join(order) for order in sorted(found, key=unlikely))
+
+
+def undefined_where_zero(weights):
+    """(``weights`` with NaN in rows that hold nothing but 0, how many those are): some libraries leave 0 where a query has no key."""
+    zero = (weights == 0).all(axis=-1)
+    count = int(zero.sum())
+    return (np.where(zero[..., None], np.nan, weights).astype(weights.dtype) if count else weights), count
+
+
+def natural(name):
+    """A key that sorts "layer 2" before "layer 10"."""
+    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"(\d+)", name)]
+
+
+def _together(maps):
+    shapes = {given.array.shape for given in maps}
+    deep = any(given.array.ndim == len(LETTERS) for given in maps)
+    return len(shapes) == 1 and not deep and bool(set.intersection(*(set(given.axes) for given in maps)))
+
+
+def _arranged(array, axes):
+    """[N, H, L, S] of each layer."""
+    letters = axes.split()
+    order = [letters.index(letter) for letter in LETTERS if letter in letters]
+    absent = [i for i, letter in enumerate(LETTERS) if letter not in letters]
+    return np.expand_dims(array.transpose(order), tuple(absent))  # [layers, N, H, L, S]
+
+
+def _tokens(shape, queries, keys):
+    N, _, L, S = shape
+    padding = None if queries is None else _padding(queries, N, L)
+    return Tokens.of(N, L, S, queries, keys, padding, one_sequence=L == S)
+
+
+def _padding(queries, N, L):
+    """[N, L] True for tokens that say of themselves that they are padding; None where there is none, or the tokens do not fit."""
+    padding = [[token in PADS for token in item] for item in queries]
+    if [len(item) for item in padding] != [L] * N or not any(map(any, padding)):
+        return None
+    return np.array(padding)
+
+
+def _sums(chosen):
+    common = sorted(set.intersection(*(set(given.axes) for given in chosen.values())))
+    if len(common) == 1:
+        return f"Every row sums to 1 along axis {common[0]} alone, so that axis is S. Nothing in the numbers tells the others apart."
+    named = ", ".join(map(str, common))
+    return (
+        f"The numbers sum to 1 along each of the axes {named}: any of them could be S, and nothing in the numbers tells which."
+    )
+
+
+def _why_none(name, key, array, close):
+    try:
+        if array.size == 0:
+            raise Wrong("weights", Shape(array.shape), "must have no empty axis.")
+        check_rows(undefined_where_zero(array)[0], close)
+    except Wrong as wrong:
+        return Wrong(key or str(name), wrong.value, wrong.rule)
+    return Wrong(key or str(name), Shape(array.shape), "holds nothing but NaN or 0: no row is a distribution.")

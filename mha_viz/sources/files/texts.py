@@ -1,0 +1,120 @@
+"""Token lists: texts that name rows and columns, one list per batch item."""
+
+import json
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from mha_viz.core.attend import attend
+from mha_viz.core.batch import Batch
+from mha_viz.core.layer import Layer
+from mha_viz.core.rules import Wrong
+from mha_viz.recording import Recording
+from mha_viz.sources.files.found import Question
+from mha_viz.sources.synthetic import PAD, word_vector
+
+LINES, SPACES = "a token a line", "split at white space"
+EMBED_DIM, NUM_HEADS, SEED = 128, 8, 7  # the tutorial's
+
+
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """The content of a token list. ``readings`` are (queries, keys or None) by the way to split the text; one where all agree."""
+
+    readings: dict[str, tuple]
+    kind = "tokens"
+
+    @property
+    def holds(self):
+        return tuple(
+            f"{how[0].upper()}{how[1:]}: {len(queries)} item{'' if len(queries) == 1 else 's'} "
+            f"of {', '.join(str(len(item)) for item in queries[:8])}{'…' if len(queries) > 8 else ''} tokens."
+            for how, (queries, _) in self.readings.items()
+        )
+
+    def ask(self, answers):
+        if len(self.readings) == 1:
+            return ()
+        text = "Some lines hold several words. Is each line one token, or each word?"
+        return (Question("split", text, tuple(self.readings), next(iter(self.readings))),)
+
+    def lists(self, split=None):
+        """(queries, keys or None), each a tuple of texts per batch item: what ``open_found`` of another file takes as tokens."""
+        return self.readings[split or next(iter(self.readings))]
+
+    def open(self, name, answers, tokens, key_tokens):
+        """These tokens, read by a layer that nobody has trained: equal texts get equal vectors, shorter items are padded."""
+        if tokens is not None or key_tokens is not None:
+            raise Wrong(
+                "tokens", tokens, "are what this file holds: they name the rows and columns of maps, weights or a recording."
+            )
+        queries, keys = self.lists(answers.get("split"))
+        if keys is not None and len(keys) != len(queries):
+            raise Wrong("keys", len(keys), f"must be as many items as the queries, {len(queries)}.")
+        query, query_tokens, query_padding = _padded(queries)
+        key, key_tokens, key_padding = (None, None, query_padding) if keys is None else _padded(keys)
+        batch = Batch(query, key, None, key_padding, None, query_padding, query_tokens=query_tokens, key_tokens=key_tokens)
+        trace = attend(Layer.random(EMBED_DIM, NUM_HEADS, seed=SEED), batch)
+        note = (
+            f"The tokens of {name}, read by an untrained layer: nn.MultiheadAttention({EMBED_DIM}, {NUM_HEADS}), seed {SEED}, "
+            "without positions. Its weights are chance."
+        )
+        return Recording((trace,), (note,))
+
+
+def look_at_text(name, text):
+    """The Texts in a text or JSON file.
+
+    Text: tokens split at white space or one a line, a blank line between batch items. JSON: a list of texts, a list of such lists,
+    or {"queries": …, "keys": …}. Raises Wrong for anything else.
+    """
+    if text.lstrip()[:1] in ("[", "{"):
+        try:
+            held = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            if str(name).lower().endswith(".json"):
+                raise Wrong("file", name, f"is no JSON: {error}.") from None
+        else:
+            return Texts({"JSON": _from_json(name, held)})
+    items = [item for item in re.split(r"\n[^\S\n]*\n\s*?", text.replace("\r\n", "\n")) if item.strip()]
+    if not items:
+        raise Wrong("file", name, "holds no token: nothing but white space.")
+    words = tuple(tuple(item.split()) for item in items)
+    lines = tuple(tuple(line for line in item.split("\n") if line.strip()) for item in items)
+    if all(len(line.split()) == 1 for item in lines for line in item):
+        return Texts({LINES: (words, None)})
+    if all(len(item) == 1 for item in lines):
+        return Texts({SPACES: (words, None), LINES: (lines, None)})
+    return Texts({LINES: (lines, None), SPACES: (words, None)})
+
+
+def _from_json(name, held):
+    if isinstance(held, dict):
+        unknown = held.keys() - {"tokens", "queries", "keys"}
+        queries = held.get("queries", held.get("tokens"))
+        if unknown or queries is None:
+            raise Wrong(
+                "file", name, f'must be token lists: [["the", "cat"]] or {{"queries": …, "keys": …}}; it has {sorted(held)}.'
+            )
+        return _lists(name, queries), None if held.get("keys") is None else _lists(name, held["keys"])
+    return _lists(name, held), None
+
+
+def _lists(name, held):
+    if isinstance(held, list) and held and all(isinstance(token, str) for token in held):
+        held = [held]
+    fits = isinstance(held, list) and held and all(isinstance(item, list) and item for item in held)
+    if not fits or not all(isinstance(token, str) for item in held for token in item):
+        raise Wrong("file", name, 'must be token lists, one a batch item, none empty: [["the", "cat"], ["a", "dog"]].')
+    return tuple(map(tuple, held))
+
+
+def _padded(items):
+    """(vectors [N, L, E], labels, padded [N, L] or None)."""
+    length = max(map(len, items))
+    labels = tuple(item + (PAD,) * (length - len(item)) for item in items)
+    known = {token: word_vector(token, EMBED_DIM) for token in {token for item in labels for token in item}}
+    vectors = np.array([[known[token] for token in item] for item in labels])  # [N, L, E]
+    hidden = np.array([[place >= len(item) for place in range(length)] for item in items])  # [N, L]
+    return vectors, labels, hidden if hidden.any() else None
