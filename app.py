@@ -1,6 +1,13 @@
 """The Streamlit entry: the list of pages and nothing else. ``streamlit run app.py``, or ``make run``."""
 
+import os
+
 import streamlit as st
 
 st.set_page_config(page_title="MHA Explorer", page_icon="mha_viz/pages/icon.svg", layout="wide")
-st.navigation([st.Page("mha_viz/pages/explore.py", title="Explore", default=True)]).run()
+named = "MHA_VIZ_FILE" in os.environ  # a file on the command line is what somebody wants to see
+pages = [
+    st.Page("mha_viz/pages/explore.py", title="Explore", default=not named),
+    st.Page("mha_viz/pages/models.py", title="Models", default=named),
+]
+st.navigation(pages, position="top").run()

@@ -33,8 +33,11 @@ def heads(trace, view, theme="light", width=1104):
     return go.Figure(spec(trace, view, theme, width))
 
 
-def spec(trace, view, theme="light", width=1104):
-    """``heads`` as the plain dict that ``go.Figure`` checks: for the live picture, which has no time for that at every change."""
+def spec(trace, view, theme="light", width=1104, strip=True):
+    """``heads`` as the plain dict that ``go.Figure`` checks: for the live picture, which has no time for that at every change.
+
+    Without its ``strip`` a pair stands alone: where every head is on show elsewhere.
+    """
     theme, choice = THEMES[theme].dressed(view.colors), choose(trace, view)
     item, shown = choice.item, list(choice.order)
     weights, padding = trace.weights[item], trace.query_padding[item]  # [H, L, S], [L]
@@ -47,17 +50,17 @@ def spec(trace, view, theme="light", width=1104):
         scale, short=(f"of {H} head{'s' if H > 1 else ''}", f"of {H}"),
     )  # fmt: skip
     texts, ticks = (rows.widest, columns.widest, columns.numbered), ticks_width(scale)
-    large, strip = [], None
+    large, tiles_of_heads = [], None
     if view.arrangement == "all":
         place = arrange_all(
             width, len(shown) + 1, L, S, *texts, ticks, around.label_widths([map.label for map in (*own, average)])
         )
-        strip = Tiles((*own, average), looks_of(trace, item, shown, average=True), rows, columns)
+        tiles_of_heads = Tiles((*own, average), looks_of(trace, item, shown, average=True), rows, columns)
     else:
         pair = view.arrangement == "pair"
         place = arrange(
             width,
-            len(shown) if pair else 0,
+            len(shown) if pair and strip else 0,
             L,
             S,
             *texts,
@@ -65,13 +68,14 @@ def spec(trace, view, theme="light", width=1104):
             bars={int(pair): ticks},
             labels=around.label_widths([map.label for map in own]),
         )
-        strip = Tiles(tuple(own), looks_of(trace, item, shown), rows, columns) if pair else None
+        if pair and strip:
+            tiles_of_heads = Tiles(tuple(own), looks_of(trace, item, shown), rows, columns)
         large = [Large(own[shown.index(choice.head)], looks_of(trace, item, [choice.head]), rows, columns, strong=True)]
         large += [Large(average, looks_of(trace, item, None), rows, columns)] if pair else []
-    texts = (f"One head of {H}",) if view.arrangement == "one" else around.captions(view.order, dropped_out(trace))
-    small, big = strip_pool(place, (L, S)) if strip else None, large_pool((L, S)) if large else None
+    texts = around.captions(view.order, dropped_out(trace)) if tiles_of_heads else (f"One head of {H}",)
+    small, big = strip_pool(place, (L, S)) if tiles_of_heads else None, large_pool((L, S)) if large else None
     texts = [text + note for note in around.pooled(small, big) for text in texts]
-    found = picture(place, strip, large, (choice.head, choice.query, choice.key), [scale], theme, [texts])
+    found = picture(place, tiles_of_heads, large, (choice.head, choice.query, choice.key), [scale], theme, [texts])
     found["layout"]["meta"]["order"] = shown
     return found
 

@@ -1,7 +1,6 @@
 """Explore: every head of one layer beside the average of them all."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import streamlit as st
 
@@ -18,11 +17,8 @@ from mha_viz.pages.toolbar import toolbar
 from mha_viz.pages.warm import synthetic_trace, warm_up
 from mha_viz.settings import Settings
 
-STYLE = Path(__file__).with_name("style.css")
-
 
 def page():
-    st.html(STYLE)
     enter("explore")
     draft.arrive()
     controls()

@@ -21,6 +21,20 @@ def shape_strip(trace, settings, swapped=False):
     return f"<div class='{moving}'><p class='shapes'>{' <span class=arrow>→</span> '.join(steps)}</p></div>"
 
 
+def trace_strip(trace):
+    """The shapes of one recorded call: what is known of it."""
+    N, H, L, S = trace.weights.shape
+    steps = [f"weights {axes(N=N, H=H, L=L, S=S)}"]
+    if trace.has("q", "k"):
+        D = trace.q.shape[3]
+        steps = [f"q {axes(N=N, H=H, L=L, D=D)} k {axes(N=N, H=H, S=S, D=D)}", *steps]
+    if trace.has("head_outputs"):
+        steps.append(f"head outputs {axes(N=N, H=H, L=L, D=trace.head_outputs.shape[3])}")
+    if trace.has("output"):
+        steps.append(f"output {axes('tokens', N=N, L=L, E=trace.out_proj[0].shape[0])}")
+    return f"<p class='shapes'>{' <span class=arrow>→</span> '.join(steps)}</p>"
+
+
 def tokens(settings, N, width, **length):
     """One tensor of tokens, its axes in the order that ``batch_first`` gives them."""
     return axes("tokens", N=N, **length, E=width) if settings.batch_first else axes("tokens", **length, N=N, E=width)

@@ -29,8 +29,11 @@ class Subject:
     trace_of: Callable
 
 
-def heads_and_average(subject, choose_cells):
-    """The picture, in which ``choose_cells(choices)`` hears what a person chooses, and the numbers that belong to it."""
+def heads_and_average(subject, choose_cells, strip=True):
+    """The picture, in which ``choose_cells(choices)`` hears what a person chooses, and the numbers that belong to it.
+
+    It has no ``strip`` of all heads where a page shows them elsewhere.
+    """
     from mha_viz.analysis import choose
     from mha_viz.components import live, measured_width
 
@@ -44,7 +47,7 @@ def heads_and_average(subject, choose_cells):
         say_notes(wrong_pin)
         say_findings(trace, subject.settings)
     look = {"theme": st.context.theme.type or "light", "width": measured_width("picture")}
-    figure, alt = picture(trace, pinned, view, look)
+    figure, alt = picture(trace, pinned, view, look, strip)
     live(figure, key="picture", alt=alt, on_choose=choose_cells, on_reset=let_go, save=st.session_state.get("saving"))
     st.html(chosen_number(trace, choice, pinned) + what_average_hides(trace, choice.item))
     with st.container(key="compared"):
@@ -53,7 +56,7 @@ def heads_and_average(subject, choose_cells):
     number_panel(trace, view, choice, look)
 
 
-def picture(trace, pinned, view, look):
+def picture(trace, pinned, view, look, strip):
     """Maps or lines of this Trace, or beside those of the one that is pinned: the figure, and what it shows in words."""
     if pinned is not None:
         from mha_viz.figures.compare import describe_difference, difference_spec
@@ -65,7 +68,7 @@ def picture(trace, pinned, view, look):
         return lines.spec(trace, view, **look), lines.describe_lines(trace, view)
     from mha_viz.figures.heads import describe, spec
 
-    return spec(trace, view, **look), describe(trace, view)
+    return spec(trace, view, **look, strip=strip), describe(trace, view)
 
 
 def pinned_trace(subject, view):

@@ -1,0 +1,119 @@
+"""Models: every layer and head of a model, and one of them beside the average of its layer."""
+
+
+import streamlit as st
+
+from mha_viz.pages import from_file, source
+from mha_viz.pages.draft import CHOICES, draw
+from mha_viz.pages.messages import plain, say_error, say_notes
+from mha_viz.pages.places import enter
+from mha_viz.pages.save import save
+from mha_viz.pages.shapes import trace_strip
+from mha_viz.pages.stage import Subject, choose_cells, heads_and_average
+from mha_viz.pages.statistics_table import statistics_table
+from mha_viz.pages.toolbar import change, show, toolbar
+from mha_viz.pages.warm import warm_up
+
+PAGES = {"file": from_file}
+
+
+def page():
+    enter("models")
+    source.arrive()
+    from_file.open_named()
+    with st.sidebar:
+        PAGES[st.session_state.source].sidebar()
+    warm_up()
+    if st.session_state.wrong_source is not None:
+        say_error(st.session_state.wrong_source)
+    say_notes(source.notes())
+    from_file.questions()
+    if recording() is None:
+        nothing_yet()
+        return
+    above()
+    toolbar_alone()
+    stage()
+    table()
+
+
+def recording():
+    return PAGES[st.session_state.source].recording()
+
+
+def layer():
+    """The place of the layer that is looked at, and its Trace; the first where the View's is beyond the model."""
+    traces = recording().traces
+    index = st.session_state.view.layer
+    index = index if index < len(traces) else 0
+    return index, traces[index]
+
+
+def nothing_yet():
+    st.markdown("Open a file on the left: a recording of your own model, its weights, or its attention maps.")
+
+
+@st.fragment(key="above")
+def above():
+    """The model: what is to be known of the run, its layers and heads as small maps, and the shapes of the chosen layer."""
+    found, (index, trace) = recording(), layer()
+    with st.container(key="messages"):
+        if found.cause is not None:
+            st.error(f"**First not finite here.** {plain(found.cause.sentence)}", icon=":material/error:")
+        for note in found.notes:
+            st.caption(plain(note))
+    if len(found.traces) > 1:
+        with st.container(key="overview_box", height=360 if len(found.traces) > 6 else "content"):
+            overview(found.traces, index)
+    names, strip = st.columns([1, 3], vertical_alignment="center")
+    with names:
+        named = [f"layer {i} · {one.name}" for i, one in enumerate(found.traces)]
+        show("layer", st.selectbox, "layer", index, rerun=CHOICES, options=list(range(len(named))), format_func=named.__getitem__)
+    strip.html(trace_strip(trace))
+
+
+def overview(traces, index):
+    from mha_viz.components import live, measured_width
+    from mha_viz.figures.overview import describe, place_of, spec
+
+    view = st.session_state.view
+
+    def choose(choices):
+        layer, head = place_of(traces, index, choices[-1]["head"])
+        change(layer=layer, head=head, cell=(choices[-1]["query"], choices[-1]["key"]))
+        draw(CHOICES)
+
+    figure = spec(traces, view, index, theme=st.context.theme.type or "light", width=measured_width("overview"))
+    live(figure, key="overview", alt=describe(traces, view, index), on_choose=choose)
+
+
+@st.fragment(key="toolbar")
+def toolbar_alone():
+    toolbar(layer()[1], st.session_state.view, save)
+
+
+@st.fragment(key="stage")
+def stage():
+    """What is shown of the chosen layer."""
+    st.session_state.staged = True
+    _, trace = layer()
+    with st.container(key="stage"):
+        here = source.settings()
+        heads_and_average(Subject(trace, here, source.spelled, source.unspelled, lambda other: trace), choose_and_mark, len(recording().traces) == 1)
+    source.write_address()
+
+
+def choose_and_mark(choices):
+    """Choose cells, and let the overview mark the head as well."""
+    head = st.session_state.view.head
+    choose_cells(choices)
+    if st.session_state.view.head != head:
+        draw(["above", "stage"])
+
+
+@st.fragment(key="table")
+def table():
+    statistics_table(recording().traces, st.session_state.view)
+
+
+page()
