@@ -7,7 +7,8 @@ from mha_viz.analysis.compare import Change, Common, common, largest_changes
 from mha_viz.analysis.difference import difference_from_average
 from mha_viz.analysis.layout import WrongLayout, pytorch_error, wrong_layout
 from mha_viz.analysis.number import Derivation, open_number
-from mha_viz.analysis.statistics import STATISTICS, Statistic, statistic
+from mha_viz.analysis.statistics import STATISTICS, Statistic, statistic, why_not
+from mha_viz.analysis.table import HeadRow, HeadTable, head_table
 
 __all__ = [
     "STATISTICS",
@@ -16,6 +17,8 @@ __all__ = [
     "Common",
     "Derivation",
     "Finding",
+    "HeadRow",
+    "HeadTable",
     "Hidden",
     "Statistic",
     "WrongLayout",
@@ -23,10 +26,12 @@ __all__ = [
     "common",
     "difference_from_average",
     "findings",
+    "head_table",
     "largest_changes",
     "open_number",
     "pytorch_error",
     "statistic",
     "what_average_hides",
+    "why_not",
     "wrong_layout",
 ]

@@ -51,7 +51,9 @@ def _all_padded(trace):
         return
     extra = trace.key_tokens[0][trace.num_positions :]
     left = f"only {_and(extra)} can be read, no token" if extra else "no query has a distribution: every row is undefined (NaN)"
-    sentence = f"{_named('item', items).capitalize()}: key padding hides all {_count(trace.num_positions, 'key')}, so that {left}."
+    sentence = (
+        f"{_named('item', items).capitalize()}: key padding hides all {_count(trace.num_positions, 'key')}, so that {left}."
+    )
     yield Finding("all_padded", sentence, _whole(items))
 
 

@@ -1,14 +1,11 @@
 """What a View leaves open, decided in one place for every picture and every number beside it."""
 
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from mha_viz.analysis.difference import real_queries
 from mha_viz.analysis.statistics import statistic
-
-_known = WeakKeyDictionary()  # Trace → {(item, name of a statistic): [H]}; each rerun of a page asks for the same ones again
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +38,7 @@ def choose(trace, view):
     N, H, L, S = trace.probabilities.shape
     item = view.item if view.item < N else 0
     by = "difference" if view.order == "index" else view.order
-    values = _statistic(trace, item, by)
+    values = statistic(trace, item, by)
     shown = sorted(head for head in (range(H) if view.heads is None else view.heads) if head < H) or list(range(H))
     if view.order != "index":
         shown.sort(key=lambda head: -values[head] if np.isfinite(values[head]) else np.inf)
@@ -51,14 +48,7 @@ def choose(trace, view):
         query = key = None
     if query is None or key is None:
         query, key = _most_different_cell(trace, item, head, query, key)
-    return Choice(item, tuple(shown), _statistic(trace, item, "difference"), head, query, key, by, values)
-
-
-def _statistic(trace, item, name):
-    known = _known.setdefault(trace, {})
-    if (item, name) not in known:
-        known[item, name] = statistic(trace, item, name)
-    return known[item, name]
+    return Choice(item, tuple(shown), statistic(trace, item, "difference"), head, query, key, by, values)
 
 
 def _most_different_cell(trace, item, head, query, key):

@@ -1,45 +1,60 @@
 """What a head does, as one number: statistics of the real rows of one batch item, for every head at once.
 
-All read the probabilities before dropout. A query counts if it is not padding and has a distribution in every head; of these, a
-head's rows with only one key left are passed over: their single weight is 1 whatever the head has learnt. What has no meaning
-for a head, or no row to be read from, is NaN.
+All read the probabilities before dropout. A query counts if it is not padding and has a distribution in every head. Of these, a
+head's rows with only one key left are passed over, except in difference and contribution: their single weight is 1 whatever the
+head has learnt. What has no meaning for a head, or no row to be read from, is NaN; ``why_not`` says why.
 
 Positions. The columns of ``add_bias_kv`` and ``add_zero_attn`` stand behind the keys and are no positions. A query stands at the
 key of its own index, aligned bottom-right where L ≠ S, as ``Mask`` does it. Where the keys are a sequence of their own (another
-key, neither causal nor window) queries and keys share no positions: distance, previous, next and self are NaN there.
+key, neither causal nor window) queries and keys share no positions: distance, previous, next, self and induction are NaN there.
+
+Which keys a row may see is the mask's to say. Of finished maps alone nobody knows the mask, and a key is taken for hidden where
+every head gives it exactly 0 (see ``trace_of_maps``).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from mha_viz.analysis.difference import _entropy, difference_from_average, real_queries
+from mha_viz.analysis.causes import spans
+from mha_viz.analysis.difference import difference_from_average, real_queries
+from mha_viz.analysis.information import entropy_of
+from mha_viz.analysis.norms import head_outputs, lengths, why_no_norms
 from mha_viz.core.rules import one_of
 
 HIDING = -10_000  # an added bias below this, −1e9 or the smallest float, is a hidden key spelled as a number
+
+_known = WeakKeyDictionary()  # Trace → {(item, name of a statistic): [H]}; each rerun of a page asks for the same ones again
 
 
 @dataclass(frozen=True)
 class Statistic:
     """A number about a head: its ``label``, its ``meaning`` in a line with the formula, its ``unit``, and the ``function`` from
-    (trace, item) to [H]. The unit "%" belongs to values from 0 to 1, shown times 100; "tokens" to distances between positions."""
+    (trace, item) to [H]. The unit "%" belongs to values from 0 to 1, shown times 100; "tokens" to distances between positions.
+
+    For ``why_not``: ``needs`` names what there must be, "positions", "norms" or "choice" (rows that see more than one key), and
+    ``otherwise`` says what a head without a value lacks where all that is there."""
 
     label: str
     meaning: str
     unit: str
     function: Callable
+    needs: tuple[str, ...] = ()
+    otherwise: str = ""
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows of one item's real queries, R of them.
+    """The rows of one item's real ``queries`` [R].
 
     p [H, R, S] probabilities; seen [H, R, S] bool, the keys that a row may see; choice [H, R] bool, rows that see more than one;
     num_keys, how many columns are positions, the extra ones not; position [R], the key at which a query stands, None where
     queries and keys share no positions.
     """
 
+    queries: np.ndarray
     p: np.ndarray
     seen: np.ndarray
     choice: np.ndarray
@@ -54,7 +69,12 @@ class Rows:
             seen &= trace.mask_bias[item][:, queries] > HIDING
         positions = trace.tokens.positions
         position = None if positions is None else positions[queries]  # [R]
-        return cls(trace.probabilities[item][:, queries], seen, seen.sum(axis=-1) > 1, trace.num_positions, position)
+        return cls(queries, trace.probabilities[item][:, queries], seen, seen.sum(axis=-1) > 1, trace.num_positions, position)
+
+    @property
+    def reachable(self):
+        """[S without extra] bool: positions that any of these rows may see."""
+        return self.seen[..., : self.num_keys].any(axis=(0, 1))
 
 
 def entropy(trace, item):
@@ -65,7 +85,7 @@ def entropy(trace, item):
     """
     rows = Rows.of(trace, item)
     most = np.log(np.maximum(rows.seen.sum(axis=-1), 2))  # [H, R]; rows with fewer than 2 are passed over
-    return np.minimum(_mean(_entropy(rows.p) / most, rows.choice), 1)  # [H]
+    return np.minimum(_mean(entropy_of(rows.p) / most, rows.choice), 1)  # [H]
 
 
 def distance(trace, item):
@@ -103,8 +123,7 @@ def first(trace, item):
     out: it would count as a sink what is itself. Xiao et al., Efficient Streaming Language Models with Attention Sinks, 2023.
     """
     rows = Rows.of(trace, item)
-    reachable = rows.seen[..., : rows.num_keys].any(axis=(0, 1))  # [S without extra]
-    key = np.full(rows.p.shape[1], reachable.argmax())  # [R]
+    key = np.full(rows.p.shape[1], rows.reachable.argmax())  # [R]
     return _weight_on(rows, key, key >= 0 if rows.position is None else rows.position != key)
 
 
@@ -118,27 +137,115 @@ def confidence(trace, item):
     return _mean(rows.p[..., : rows.num_keys].max(axis=-1), rows.choice)  # [H]
 
 
+def induction(trace, item):
+    """[H], 0 to 1: weight on what followed the query's own token before, Σ p over its targets, mean over rows that may see one.
+
+    The targets of query i are the positions j + 1 where an earlier j < i holds the same text: a head that looks there can repeat
+    what came next. j + 1 = i, a token right after its like, is left out: it cannot be told from weight on the own token. Positions
+    that no real query may see, padding among them, are no earlier j. The prefix matching of Olsson et al., In-context Learning and
+    Induction Heads, 2022, who repeat random tokens: in text, a head that reads all keys alike scores as many as are targets.
+    """
+    rows = Rows.of(trace, item)
+    if rows.position is None:
+        return np.full(len(rows.p), np.nan)
+    numbers = {}  # text → its number
+    keys = np.array([numbers.setdefault(text, len(numbers)) for text in trace.key_tokens[item][: rows.num_keys]])
+    asking = np.array([numbers.get(trace.query_tokens[item][query], -1) for query in rows.queries], int)  # [R]
+    place = np.arange(rows.num_keys)
+    earlier = (keys == asking[:, None]) & (place < rows.position[:, None]) & rows.reachable  # [R, S without extra]
+    target = np.zeros_like(earlier)
+    target[:, 1:] = earlier[:, :-1]
+    target &= place != rows.position[:, None]
+    target = target & rows.seen[..., : rows.num_keys]  # [H, R, S without extra]
+    weight = rows.p[..., : rows.num_keys].sum(axis=-1, where=target)  # [H, R]
+    return _mean(weight, rows.choice & target.any(axis=-1))  # [H]
+
+
+def contribution(trace, item):
+    """[H], their sum 1: the length of what a head adds to the output, ‖Σ p v · Wᴼ_h‖, mean over rows, as a share of all heads'.
+
+    Wᴼ_h are the columns of the output projection that belong to head h; its bias belongs to none. Lengths say nothing of
+    directions: what two heads add can cancel out. Norms in place of weights: Kobayashi et al., Attention Is Not Only a Weight:
+    Analyzing Transformers with Vector Norms, 2020, section 2.3.
+    """
+    H = trace.probabilities.shape[1]
+    queries = real_queries(trace, item)  # [L]
+    if why_no_norms(trace) or not queries.any():
+        return np.full(H, np.nan)
+    added = lengths(head_outputs(trace, item)[:, queries], trace.out_proj[0]).mean(axis=1)  # [H]
+    return _divided(added, np.full(H, added.sum())) if np.isfinite(added).all() else np.full(H, np.nan)
+
+
 STATISTICS = {
     "difference": Statistic(
         "differs from average", "Jensen–Shannon divergence from the average of all heads, in % of ln 2", "%",
         difference_from_average,
     ),
     "entropy": Statistic(
-        "entropy", "−Σ p log p / log n, n = keys the row may see: 0 % one key, 100 % all alike", "%", entropy
+        "entropy", "−Σ p log p / log n, n = keys the row may see: 0 % one key, 100 % all alike", "%", entropy, ("choice",),
     ),
-    "confidence": Statistic("largest weight", "max p, the mean over rows: how sure the head is", "%", confidence),
-    "distance": Statistic("distance", "Σ p |i − j| / Σ p: how far the weight reaches", "tokens", distance),
-    "previous": Statistic("previous token", "p on key i − 1, over rows that may see it", "%", previous),
-    "self": Statistic("own token", "p on key i, over rows that may see it", "%", itself),
-    "next": Statistic("next token", "p on key i + 1, over rows that may see it", "%", following),
-    "first": Statistic("first token", "p on the first real key (attention sink), its own row left out", "%", first),
+    "confidence": Statistic("largest weight", "max p, the mean over rows: how sure the head is", "%", confidence, ("choice",)),
+    "distance": Statistic(
+        "distance", "Σ p |i − j| / Σ p: how far the weight reaches", "tokens", distance, ("positions", "choice"),
+        "all weight is on columns that are no position",
+    ),
+    "previous": Statistic(
+        "previous token", "p on key i − 1, over rows that may see it", "%", previous, ("positions", "choice"),
+        "no query with a choice may see the key before its own",
+    ),
+    "self": Statistic(
+        "own token", "p on key i, over rows that may see it", "%", itself, ("positions", "choice"),
+        "no query with a choice may see its own position",
+    ),
+    "next": Statistic(
+        "next token", "p on key i + 1, over rows that may see it", "%", following, ("positions", "choice"),
+        "no query with a choice may see the key after its own, as in causal attention",
+    ),
+    "first": Statistic(
+        "first token", "p on the first real key (attention sink), its own row left out", "%", first, ("choice",),
+        "no query with a choice but its own may see the first key",
+    ),
+    "induction": Statistic(
+        "induction", "p on what followed the same token before, over rows that may see that", "%", induction,
+        ("positions", "choice"), "no token repeats so that a later query may see what followed the earlier one",
+    ),
+    "contribution": Statistic(
+        "contribution", "‖head output · Wᴼ‖, the mean over rows, as a share of all heads’", "%", contribution, ("norms",),
+        "what the heads add to the output has no finite length above 0",
+    ),
 }  # fmt: skip
 
 
 def statistic(trace, item, name):
     """[H]: the statistic ``name`` of STATISTICS of every head over the real queries of batch item ``item``; NaN where it has no
-    meaning. Raises Wrong for a name that there is not."""
-    return STATISTICS[one_of("statistic", name, tuple(STATISTICS))].function(trace, item)
+    meaning. Raises Wrong for a name that there is not. Computed once for each Trace: read-only."""
+    known = _known.setdefault(trace, {})
+    if (item, name) not in known:
+        values = STATISTICS[one_of("statistic", name, tuple(STATISTICS))].function(trace, item)
+        values.flags.writeable = False
+        known[item, name] = values
+    return known[item, name]
+
+
+def why_not(trace, item, name):
+    """Why the statistic ``name`` has no value (NaN), for one head or all, in batch item ``item``: a sentence without its full stop.
+
+    None where every head has a value. Of several reasons the first.
+    """
+    missing = np.isnan(statistic(trace, item, name))  # [H]
+    if not missing.any():
+        return None
+    if not real_queries(trace, item).any():
+        return f"no query of item {item} is real: each is padding or has no key left"
+    how = STATISTICS[name]
+    if "positions" in how.needs and trace.tokens.positions is None:
+        return "queries and keys are different sequences, which share no positions"
+    if "norms" in how.needs and why_no_norms(trace):
+        return why_no_norms(trace)
+    where = "" if missing.all() else f"in head{'s' if missing.sum() > 1 else ''} {spans(np.flatnonzero(missing))} "
+    if "choice" in how.needs and not Rows.of(trace, item).choice[missing].any():
+        return f"{where}no real query sees more than one key, whose weight is 1 whatever the head has learnt"
+    return f"{where}{how.otherwise}"
 
 
 def _beside(trace, item, offset):

@@ -16,6 +16,8 @@ SAID = {  # of a head: in a label, and in the caption
     "self": ("own", "weight on the query's own token"),
     "next": ("next", "weight on the next token"),
     "first": ("first", "weight on the first token"),
+    "induction": ("induction", "weight on what followed the same token before"),
+    "contribution": ("brings", "contribution to the output"),
 }
 
 

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from mha_viz.core.rules import Wrong, whole
 from mha_viz.settings.rules import check, choice, flag, number, optional, ruled
 
-ORDERS = ("difference", "index", "entropy", "distance", "previous", "next", "self", "first", "confidence")
+ORDERS = (
+    "difference", "index", "entropy", "distance", "previous", "next", "self", "first", "confidence", "induction", "contribution",
+)  # fmt: skip
 ARRANGEMENTS = ("pair", "all", "one")
 PICTURES = ("maps", "lines")
 SCALES = ("linear", "log", "percentile", "row")

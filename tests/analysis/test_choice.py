@@ -1,5 +1,7 @@
 """What a View leaves open is decided, and what the Trace no longer has gives way."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,8 @@ from mha_viz.analysis import STATISTICS, choose, difference_from_average, statis
 
 @pytest.fixture(scope="module")
 def trace():
-    return synthetic(Settings(embed_dim=16, num_heads=4, batch_size=2, seq_len=6, padding=(2, 0), causal=True))
+    words = "a b a b\nc a c a b a"
+    return synthetic(Settings(embed_dim=16, num_heads=4, words=words, padding=(2, 0), positions=True, causal=True))
 
 
 def test_heads_are_ordered_by_difference(trace):
@@ -47,13 +50,12 @@ def test_heads_without_a_value_come_last_in_their_order():
 
 
 def test_a_statistic_is_computed_once(trace, monkeypatch):
-    from mha_viz.analysis import choice as module
-
-    monkeypatch.setattr(module, "statistic", lambda *_: pytest.fail("computed again"))
-    view = View(item=1, order="entropy")
-    module._known[trace] = {(1, "entropy"): np.arange(4.0), (1, "difference"): np.zeros(4)}
-    assert choose(trace, view).order == choose(trace, View(item=1, order="entropy", head=2)).order == (3, 2, 1, 0)
-    del module._known[trace]
+    first = choose(trace, View(item=1, order="entropy"))
+    again = replace(STATISTICS["entropy"], function=lambda *_: pytest.fail("computed again"))
+    monkeypatch.setitem(STATISTICS, "entropy", again)
+    assert choose(trace, View(item=1, order="entropy", head=2)).order == first.order
+    with pytest.raises(pytest.fail.Exception):
+        choose(trace, View(item=0, order="entropy"))
 
 
 def test_the_first_cell_is_where_head_and_average_differ_most(trace):

@@ -1,0 +1,20 @@
+"""Entropy of rows, and the Jensen–Shannon divergence between them: what distances between heads are made of."""
+
+import numpy as np
+
+
+def entropy_of(p):
+    """[...] nats: −Σ p log p over the last axis of probabilities ``p`` [..., S], with 0 · log 0 = 0."""
+    logarithm = np.zeros_like(p)
+    np.log(p, out=logarithm, where=p > 0)
+    return -(p * logarithm).sum(axis=-1)
+
+
+def jensen_shannon(p, q):
+    """[...], 0 (equal) to 1 (no key in common): between the rows of ``p`` and ``q`` [..., S], in parts of its upper bound ln 2.
+
+    In nats it is H((p + q) / 2) − (H(p) + H(q)) / 2 with entropy H. J. Lin, Divergence measures based on the Shannon entropy, IEEE
+    Transactions on Information Theory 37 (1991), equations 4.1 and 4.2 and theorem 3 with equal weights. Rounding may leave it below
+    0 or above 1 by as much as the type of p rounds: whoever averages clips afterwards, or the rounding adds up.
+    """
+    return (entropy_of((p + q) / 2) - (entropy_of(p) + entropy_of(q)) / 2) / p.dtype.type(np.log(2))
