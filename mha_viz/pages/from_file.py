@@ -26,7 +26,7 @@ def sidebar():
     st.file_uploader(
         "Open a file", TYPES, key="upload", on_change=take_upload,
         help="A recording (recording.save), weights (a state_dict as .safetensors or .pt), or attention maps (.npy, .npz, .safetensors) "
-        "from any framework. Token lists (.txt, .json) name the rows and columns of what is open. Nothing leaves this machine.",
+        "from any framework. A token list (.txt, .json) names the rows and columns of what is open. Nothing leaves this machine.",
     )  # fmt: skip
     opened = state.setdefault("opened", {})
     if len(opened) > 1:
@@ -66,7 +66,7 @@ def take(look):
     state = st.session_state
     try:
         found = look()
-        if found.kind == "tokens":
+        if found.kind == "tokens" and current() is not None:
             name_tokens(found)
         elif found.questions:
             state.asked = found
@@ -82,11 +82,9 @@ def name_tokens(found):
     """Give what is open the names in a token list."""
     from mha_viz.sources.files import open_found
 
-    state, name = st.session_state, current()
-    if name is None:
-        raise Wrong("file", found.name, "names tokens: open the maps, weights or recording that they belong to first.")
-    of, answers, _ = state.opened[name]
-    state.opened[name] = of, answers, open_found(of, tokens=found.content.tokens, **answers)
+    of, answers, _ = st.session_state.opened[current()]
+    queries, keys = found.content.lists()
+    st.session_state.opened[current()] = of, answers, open_found(of, tokens=queries, key_tokens=keys, **answers)
 
 
 def put(found, answers):
