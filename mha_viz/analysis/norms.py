@@ -16,10 +16,21 @@ def lengths(vectors, out_weight):
     return ((x @ (W.mT @ W)) * x).sum(dim=-1).clamp(min=0).sqrt().numpy()  # [H, R]
 
 
+def value_lengths(trace, item):
+    """[H, S] float64: ‖v_j · Wᴼ_h‖, how long what each key would add to the output is at a weight of 1. Needs v and Wᴼ.
+
+    f(x) of Kobayashi et al., Attention Is Not Only a Weight: Analyzing Transformers with Vector Norms, 2020, equation 4: the bias of
+    the value projection is in it, that of the output projection belongs to no head and is not.
+    """
+    return lengths(trace.v[item], trace.out_proj[0])
+
+
 def head_outputs(trace, item):
-    """[H, L, D]: the probabilities times v, what each head puts together before dropout."""
+    """[H, L, D]: what each head puts together, with dropout left out: where there is some, the probabilities times v."""
     import torch
 
+    if trace.has("head_outputs", "dropped") and trace.dropped is None:
+        return trace.head_outputs[item]  # of a head that was put off, what is left of it
     return (torch.tensor(trace.probabilities[item]) @ torch.tensor(trace.v[item])).numpy()  # [H, L, D]
 
 
