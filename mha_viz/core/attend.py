@@ -13,12 +13,13 @@ DTYPES = ("float32", "float64", "float16", "bfloat16")
 ALWAYS_FREE = 2**26  # bytes; a Trace that takes less is not worth asking the system, which takes as long as a small one
 
 
-def attend(layer, batch, engine="torch", dtype="float32", training=False, generator=None):
+def attend(layer, batch, engine="torch", dtype="float32", training=False, generator=None, name="attention"):
     """What ``nn.MultiheadAttention`` with these weights computes for this batch, with every tensor on the way, as a Trace.
 
     ``engine`` "torch" gives the numbers of PyTorch's slow path to the last bit; "numpy" is the from-scratch reference (float32
     and float64). In training the layer's dropout is drawn once, as PyTorch draws it, from ``generator`` (a ``torch.Generator``;
-    PyTorch's global one where None). Raises Wrong where layer and batch do not fit each other, or the result not into memory.
+    PyTorch's global one where None). The Trace is called ``name``. Raises Wrong where layer and batch do not fit each other, or the
+    result not into memory.
     """
     engine = one_of("engine", engine, ENGINES)
     dtype = one_of("dtype", dtype, DTYPES if engine == "torch" else DTYPES[:2])
@@ -33,7 +34,9 @@ def attend(layer, batch, engine="torch", dtype="float32", training=False, genera
     else:
         from mha_viz.core.engine import compute
     fields = compute(layer, batch, mask, dtype, keep_scale)
-    return Trace(fields, tokens=batch.tokens(layer.extra_keys), rules=mask, layer=layer, batch=batch, training=training)
+    return Trace(
+        fields, tokens=batch.tokens(layer.extra_keys), rules=mask, layer=layer, batch=batch, training=training, name=name
+    )
 
 
 def trace_of_call(call):

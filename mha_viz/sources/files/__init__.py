@@ -1,10 +1,14 @@
 """Files that a person has: ``look`` says what one holds and what has to be asked, ``open_found`` makes a Recording of it."""
 
+import numpy as np
+
+from mha_viz.core.rules import Shape, Wrong
 from mha_viz.sources.files.found import Found, Question
 from mha_viz.sources.files.maps import look_at_maps
 from mha_viz.sources.files.read import read_file
 from mha_viz.sources.files.runs import Run
 from mha_viz.sources.files.texts import look_at_text
+from mha_viz.sources.files.weights import look_at_weights
 
 __all__ = ["Found", "Question", "look", "open_found"]
 
@@ -13,8 +17,8 @@ def look(name, data):
     """What a file holds, as a Found; nothing is drawn or computed yet, and no code in the file is ever run.
 
     ``data`` are its bytes, or its path: what is on a disk is read as far as it is needed. Its kind is told by its content: a
-    recording, attention maps (``.npy``, ``.npz``, ``.safetensors``, ``.pt``), or token lists (text, JSON). Raises Wrong for any
-    other file, and where one is damaged, empty or larger than ``read.LARGEST`` allows.
+    recording, weights of attention layers (``.safetensors``, ``.pt``), attention maps (those and ``.npy``, ``.npz``), or token
+    lists (text, JSON). Raises Wrong for any other file, and where one is damaged, empty or larger than ``read.LARGEST`` allows.
     """
     form, content = read_file(name, data)
     name = str(name).encode("utf-8", "replace").decode()  # a file's name may hold bytes that no page can show
@@ -22,14 +26,20 @@ def look(name, data):
         return Found(name, Run(content))
     if form == "text":
         return Found(name, look_at_text(name, content))
-    return Found(name, look_at_maps(name, content))
+    return Found(name, look_at_weights(content) or look_at_maps(name, content))
 
 
-def open_found(found, *, tokens=None, key_tokens=None, **answers):
+def open_found(found, *, tokens=None, key_tokens=None, query=None, **answers):
     """The Recording in a file that was looked at. ``answers`` answer ``found.questions`` by their ``field``; the rest is guessed.
 
     ``tokens`` and ``key_tokens`` name the rows and the columns, one sequence of texts per batch item; ``key_tokens`` are the
-    ``tokens`` where queries and keys are equally many. Raises Wrong for an answer that does not fit, for a question that is
-    neither answered nor guessed, and for tokens of another number.
+    ``tokens`` where queries and keys are equally many. Weights read them as random vectors, the same for the same text, or
+    ``query`` [N, L, E] or [L, E]; without either, random tokens. Raises Wrong for an answer that does not fit, for a question that
+    is neither answered nor guessed, and for tokens of another number.
     """
-    return found.content.open(found.name, found.answered(**answers), tokens, key_tokens)
+    answers = found.answered(**answers)
+    if found.kind == "weights":
+        return found.content.open(found.name, answers, tokens, key_tokens, query)
+    if query is not None:
+        raise Wrong("query", Shape(np.shape(query)), f"is read by weights; this file holds {found.kind}.")
+    return found.content.open(found.name, answers, tokens, key_tokens)

@@ -52,8 +52,8 @@ class Texts:
         queries, keys = self.lists(answers.get("split"))
         if keys is not None and len(keys) != len(queries):
             raise Wrong("keys", len(keys), f"must be as many items as the queries, {len(queries)}.")
-        query, query_tokens, query_padding = _padded(queries)
-        key, key_tokens, key_padding = (None, None, query_padding) if keys is None else _padded(keys)
+        query, query_tokens, query_padding = vectors_of(queries, EMBED_DIM)
+        key, key_tokens, key_padding = (None, None, query_padding) if keys is None else vectors_of(keys, EMBED_DIM)
         batch = Batch(query, key, None, key_padding, None, query_padding, query_tokens=query_tokens, key_tokens=key_tokens)
         trace = attend(Layer.random(EMBED_DIM, NUM_HEADS, seed=SEED), batch)
         note = (
@@ -110,11 +110,13 @@ def _lists(name, held):
     return tuple(map(tuple, held))
 
 
-def _padded(items):
-    """(vectors [N, L, E], labels, padded [N, L] or None)."""
+def vectors_of(items, width):
+    """(vectors [N, L, width], labels, padded [N, L] bool or None) of token lists: equal texts get equal vectors, shorter items are
+    padded on the right."""
+    items = tuple(tuple(map(str, item)) for item in items)
     length = max(map(len, items))
     labels = tuple(item + (PAD,) * (length - len(item)) for item in items)
-    known = {token: word_vector(token, EMBED_DIM) for token in {token for item in labels for token in item}}
+    known = {token: word_vector(token, width) for item in labels for token in item}
     vectors = np.array([[known[token] for token in item] for item in labels])  # [N, L, E]
     hidden = np.array([[place >= len(item) for place in range(length)] for item in items])  # [N, L]
     return vectors, labels, hidden if hidden.any() else None

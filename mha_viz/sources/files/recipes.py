@@ -1,0 +1,163 @@
+"""How each kind of layer becomes plain projections, [out, in] each, and what its shapes leave open.
+
+* nn.MultiheadAttention: as it is, y = x @ W.T + b.
+* Separate q, k, v: nn.Linear keeps [out, in]; Flax, Keras and GPT-2's Conv1D keep [in, out] and are transposed. Kernels of three
+  axes, [E, H, D] and on the way out [H, D, E], are flattened over H · D; they tell ``num_heads``. Where k and v have fewer rows
+  than q, their heads are grouped: G = rows / D of them, and query head h reads group h // (H / G), as in Llama.
+* Packed: one matrix for all three, split into q, k, v along its rows, in the order that is asked for; for each head in turn in
+  GPT-NeoX and BLOOM. Where it has fewer than 3 times the rows of q, k and v are grouped and of one size, as in Phi-3.
+
+A bias that is missing is 0. A bias of k changes no weight: it adds the same to a query's scores for every key.
+"""
+
+from dataclasses import dataclass
+from itertools import permutations
+
+import numpy as np
+
+from mha_viz.core.rules import Shape, Wrong, divisors
+from mha_viz.sources.files.sites import MULTIHEAD, PACKED
+
+OUT_IN, IN_OUT = "[out, in]", "[in, out]"
+ORDERS = tuple(", ".join(order) for order in permutations("qkv"))
+PER_HEAD = "q, k, v of each head in turn"
+
+
+@dataclass(frozen=True, eq=False)
+class Projections:
+    """y = x @ W.T + b: q [H·D, E], k [G·D, kdim], v [G·Dv, vdim], o [E, H·Dv]; each a pair (W, b), b None where there is none.
+
+    ``v`` and ``o`` are None where the file does not hold them.
+    """
+
+    q: tuple
+    k: tuple
+    v: tuple | None
+    o: tuple | None
+
+
+def layouts(site, shapes):
+    """The layouts that the shapes of a layer's matrices allow, the one that is usual for their names first.
+
+    ``shapes`` are by role. A layout in which q, k and v read vectors of one width is preferred, where names speak for it as well.
+    Raises Wrong where no layout fits.
+    """
+    if site.recipe == MULTIHEAD:
+        return (OUT_IN,)
+    usual = OUT_IN if site.leaf == "weight" else IN_OUT
+    q = shapes.get("q.weight", shapes.get("qkv.weight"))
+    if len(q) == 3:
+        return (IN_OUT,)
+    wrong = [role for role, shape in shapes.items() if role.endswith("weight") and (len(shape) != 2 or 0 in shape)]
+    if wrong:
+        raise Wrong(site.names[wrong[0]], Shape(shapes[wrong[0]]), "must be a matrix, none of its axes empty.")
+    turned = {layout: _turned(shapes, layout) for layout in (usual, IN_OUT if usual == OUT_IN else OUT_IN)}
+    fitting = tuple(layout for layout, matrices in turned.items() if _fits(site, matrices))
+    if not fitting:
+        held = ", ".join(f"{site.names[role]} {list(shape)}" for role, shape in shapes.items() if role.endswith("weight"))
+        raise Wrong(site.name or "file", Shape(q), f"holds projections that do not fit each other in any layout: {held}.")
+    if site.recipe != PACKED and len(fitting) == 2:
+        one_width = [
+            layout
+            for layout in fitting
+            if len({turned[layout][f"{x}.weight"][1] for x in "qkv" if f"{x}.weight" in shapes}) == 1
+        ]
+        if one_width == [usual]:
+            return (usual,)
+    return fitting
+
+
+def head_counts(site, shapes, layout):
+    """Every ``num_heads`` that these shapes allow, ascending."""
+    if site.recipe == MULTIHEAD:
+        return divisors(shapes["out_proj.weight"][0])
+    if len(shapes.get("q.weight", ())) == 3:
+        return [shapes["q.weight"][1]]
+    rows, keys, values = _rows(site, _turned(shapes, layout))
+    return [
+        H
+        for H in divisors(rows)
+        if keys % (rows // H) == 0 and H % (keys // (rows // H)) == 0 and values % (keys // (rows // H)) == 0
+    ]
+
+
+def equal_thirds(site, shapes, layout):
+    """True for a packed matrix whose q, k and v are of one size, so that their order cannot be told."""
+    return site.recipe == PACKED and len(set(_rows(site, _turned(shapes, layout)))) == 1
+
+
+def convert(site, tensors, layout=OUT_IN, order="q, k, v", num_heads=None):
+    """The Projections of a layer; ``tensors`` are its arrays by role. ``num_heads`` is needed for PER_HEAD alone."""
+    if site.recipe == MULTIHEAD:
+        return _own(tensors)
+    matrices = {}
+    for role, array in tensors.items():
+        part, _, leaf = role.partition(".")
+        if leaf == "bias":
+            matrices[role] = array.reshape(-1)
+            continue
+        if array.ndim == 3:
+            array = array.reshape(-1, array.shape[2]) if part == "o" else array.reshape(array.shape[0], -1)  # [in, out]
+        matrices[role] = array.T if layout == IN_OUT else array  # [out, in]
+    o = _pair(matrices, "o")
+    if site.recipe != PACKED:
+        return Projections(*(_pair(matrices, part) for part in "qkv"), o)
+    W, b = _pair(matrices, "qkv")
+    parts = _split(W, _rows(site, {role: array.shape for role, array in matrices.items()}), order, num_heads)
+    added = (None,) * 3 if b is None else _split(b, [len(part) for part in parts], order, num_heads)
+    return Projections(*zip(parts, added, strict=True), o)
+
+
+def _own(tensors):
+    """nn.MultiheadAttention's, seen as four projections."""
+    packed = "in_proj_weight" in tensors
+    parts = np.split(tensors["in_proj_weight"], 3) if packed else [tensors[f"{x}_proj_weight"] for x in "qkv"]
+    added = np.split(tensors["in_proj_bias"], 3) if "in_proj_bias" in tensors else (None,) * 3
+    return Projections(*zip(parts, added, strict=True), (tensors["out_proj.weight"], tensors.get("out_proj.bias")))
+
+
+def _pair(matrices, part):
+    W = matrices.get(f"{part}.weight")
+    return None if W is None else (W, matrices.get(f"{part}.bias"))
+
+
+def _split(array, rows, order, num_heads):
+    """q, k, v of a packed array [3·H·D or less, …]."""
+    if order == PER_HEAD:
+        heads = array.reshape(num_heads, 3, -1, *array.shape[1:])  # [H, 3, D, …]
+        return [heads[:, i].reshape(-1, *array.shape[1:]) for i in range(3)]  # [H·D, …] each
+    letters = order.split(", ")
+    ends = np.cumsum([rows["qkv".index(letter)] for letter in letters])
+    parts = dict(zip(letters, np.split(array, ends[:-1]), strict=True))
+    return [parts[letter] for letter in "qkv"]
+
+
+def _turned(shapes, layout):
+    """The shapes of the matrices as [out, in]; kernels of three axes as they are flattened."""
+    turned = {}
+    for role, shape in shapes.items():
+        if role.endswith("weight"):
+            if len(shape) == 3:
+                shape = (shape[0] * shape[1], shape[2]) if role == "o.weight" else (shape[0], shape[1] * shape[2])
+            turned[role] = shape[::-1] if layout == IN_OUT else shape
+    return turned
+
+
+def _rows(site, turned):
+    """How many rows make q, k and v."""
+    if site.recipe != PACKED:
+        keys = turned["k.weight"][0]
+        return turned["q.weight"][0], keys, turned.get("v.weight", (keys,))[0]
+    rows, width = turned["qkv.weight"]
+    queries = turned["o.weight"][1] if "o.weight" in turned else width
+    return queries, (rows - queries) // 2, (rows - queries) // 2
+
+
+def _fits(site, turned):
+    queries, keys, values = _rows(site, turned)
+    if keys < 1 or queries % keys:
+        return False
+    if site.recipe == PACKED:
+        rows, width = turned["qkv.weight"]
+        return rows == queries + 2 * keys and turned.get("o.weight", (width,))[0] == width
+    return values != keys or turned.get("o.weight", (0, queries))[1] == queries

@@ -1,0 +1,328 @@
+"""Weights: the attention layers in a state dict, run on random input, on a person's words or on a person's input."""
+
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+
+from mha_viz.core.arrays import as_array
+from mha_viz.core.attend import attend, trace_of_call
+from mha_viz.core.batch import Batch
+from mha_viz.core.call import Call
+from mha_viz.core.layer import Layer
+from mha_viz.core.mask import Mask
+from mha_viz.core.rules import Shape, Wrong
+from mha_viz.recording import Recording
+from mha_viz.sources.files import read
+from mha_viz.sources.files.checks import check_weights, tell
+from mha_viz.sources.files.found import Question
+from mha_viz.sources.files.recipes import IN_OUT, ORDERS, OUT_IN, PER_HEAD, convert, equal_thirds, head_counts, layouts
+from mha_viz.sources.files.sites import MULTIHEAD, find_sites
+from mha_viz.sources.files.texts import vectors_of
+
+ALL = "all"
+TOLD_BY = 4  # layers whose numbers are asked about a layout: more say the same
+TOGETHER = read.LARGEST // 4  # bytes of weights that are opened at once: a layer is held up to three times while it is run
+USUAL_HEAD = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """The content of a file with attention layers: ``sites`` by name, ``tensors`` by the names in the file."""
+
+    tensors: dict
+    sites: dict
+    left: tuple[str, ...]
+    _kept: dict = field(default_factory=dict, repr=False)  # what was computed from the numbers
+    kind = "weights"
+
+    @property
+    def holds(self):
+        """What the layers are, and what their numbers say by themselves (of a large file, when its layers are opened)."""
+        kinds = {}
+        for site in self.sites.values():
+            kinds.setdefault((site.recipe, self._sizes(site)), []).append(site.name)
+        said = [f"{_layers(names)}: {recipe}, {sizes}." for (recipe, sizes), names in kinds.items()]
+        if self._bytes(self.sites.values()) <= TOGETHER:
+            if "checks" not in self._kept:
+                self._kept["checks"] = self._checked(self.sites.values())
+            said += self._kept["checks"]
+        return (*said, *self.left)
+
+    def ask(self, answers):
+        asked = []
+        if len(self.sites) > 1:
+            together = self._bytes(self.sites.values()) <= TOGETHER and bool(self._heads(self.sites.values()))
+            choices = (*((ALL,) if together else ()), *self.sites)
+            asked.append(Question("layers", "Which attention layers?", choices, choices[0]))
+        chosen = self.chosen(asked[0].answered(answers) if asked else ALL)
+        asked += self.ask_layout(chosen)
+        layout = {question.field: question.answered(answers) for question in asked if question.field == "layout"}
+        packed = [site for site in chosen if equal_thirds(site, self.shapes(site), self._layout(site, layout))]
+        if packed:
+            guess = PER_HEAD if any("query_key_value" in name for name in packed[0].names.values()) else ORDERS[0]
+            text = "In which order does the packed matrix hold q, k and v? Its shape cannot tell. GPT-NeoX and BLOOM go head by head."
+            asked.append(Question("packed", text, (*ORDERS, PER_HEAD), guess, self._tell_order(packed, layout)))
+        heads = self._heads(chosen, layout)
+        if not heads:
+            raise Wrong("layers", answers.get("layers", ALL), "have no num_heads in common: open one of them.")
+        if len(heads) > 1:
+            asked.append(self._ask_heads(heads))
+        return (
+            *asked,
+            Question(
+                "causal",
+                "Are later keys hidden (causal)? Weights do not say.",
+                (False, True),
+                any(site.causal for site in chosen),
+            ),
+            Question("seq_len", "How many random tokens go in, where no tokens and no input are given?", range(1, 4097), 20),
+            Question("seed", "Which seed draws them?", range(2**31), 7),
+        )
+
+    def open(self, name, answers, tokens, key_tokens, query=None):
+        chosen = self.chosen(answers.get("layers", ALL))
+        self._check_size(chosen)
+        heads = {"num_heads": self._heads(chosen, answers)[0]}  # where there is one choice alone, nobody was asked
+        given = heads | answers
+        traces = tuple(
+            _trace(site, self.arrays(site), self._layout(site, answers), given, Path(name).stem, tokens, key_tokens, query)
+            for site in chosen
+        )
+        return Recording(traces, tuple(self._notes(chosen, given, tokens, query)))
+
+    def chosen(self, layers):
+        return list(self.sites.values()) if layers == ALL else [self.sites[layers]]
+
+    def shapes(self, site):
+        return {role: self.tensors[name].shape for role, name in site.names.items()}
+
+    def arrays(self, site):
+        """The layer's arrays by role."""
+        return {role: self.tensors[name].read() for role, name in site.names.items()}
+
+    def layouts(self, site):
+        return layouts(site, self.shapes(site))
+
+    def _layout(self, site, answers):
+        """The layout that was answered, where this layer's shapes allow it; else the one that they tell."""
+        fitting = self.layouts(site)
+        return answers["layout"] if answers.get("layout") in fitting else fitting[0]
+
+    def ask_layout(self, sites):
+        """[the Question of the layout], [] where shapes or names tell it."""
+        open_ = [site for site in sites if len(self.layouts(site)) > 1]
+        if not open_:
+            return []
+        text = (
+            f"How are the matrices kept? The shapes fit {OUT_IN} (PyTorch's nn.Linear, y = x Wᵀ + b) and {IN_OUT} (Flax, Keras, "
+            "GPT-2's Conv1D, y = x W + b)."
+        )
+        return [Question("layout", text, (OUT_IN, IN_OUT), self.layouts(open_[0])[0], self._tell_layout(open_))]
+
+    def _heads(self, sites, answers=MappingProxyType({})):
+        counts = [set(head_counts(site, self.shapes(site), self._layout(site, answers))) for site in sites]
+        return sorted(set.intersection(*counts))
+
+    def _ask_heads(self, heads):
+        width = max(heads)
+        guess = width // USUAL_HEAD if width % USUAL_HEAD == 0 and width > USUAL_HEAD and width // USUAL_HEAD in heads else None
+        text = f"How many heads? A state_dict does not say; num_heads divides {width}."
+        check = "Nothing in the weights tells. A known output for an input does."
+        if guess:
+            check += f" The guess is heads of {USUAL_HEAD}, as most models have."
+        return Question("num_heads", text, tuple(heads), guess, check)
+
+    def _tell_layout(self, sites):
+        return self._tell("layout", sites, lambda site: {layout: (layout, ORDERS[0], 1) for layout in self.layouts(site)})
+
+    def _tell_order(self, sites, answers):
+        def readings(site):
+            kept = self._layout(site, answers)
+            orders = {f"{order}": (kept, order, 1) for order in ORDERS}
+            heads = head_counts(site, self.shapes(site), kept)
+            return orders | {f"{PER_HEAD}, {H} heads": (kept, PER_HEAD, H) for H in heads if 1 < H < max(heads)}
+
+        return self._tell(f"order {answers}", sites, readings)
+
+    def _tell(self, what, sites, readings):
+        some = sites[:: math.ceil(len(sites) / TOLD_BY)]
+        key = what, *(site.name for site in some)
+        if key not in self._kept:
+            self._check_size(some)
+            layers = []
+            for site in some:
+                arrays = self.arrays(site)
+                layers.append({name: convert(site, arrays, *how) for name, how in readings(site).items()})
+            self._kept[key] = tell(layers)
+        return self._kept[key]
+
+    def _sizes(self, site):
+        return ", ".join(
+            f"{role.removesuffix('.weight')} {list(shape)}" for role, shape in self.shapes(site).items() if len(shape) > 1
+        )
+
+    def _bytes(self, sites):
+        return sum(4 * math.prod(self.tensors[name].shape) for site in sites for name in site.names.values())
+
+    def _check_size(self, sites):
+        if self._bytes(sites) > TOGETHER:
+            raise Wrong(
+                "layers", len(sites), f"would take {self._bytes(sites):,} bytes; at most {TOGETHER:,} are opened at once."
+            )
+
+    def _checked(self, sites, answers=MappingProxyType({})):
+        """Sentences about the weights of these layers; what is true of several is said once."""
+        said = {}
+        for site in sites:
+            how = self._layout(site, answers), answers.get("packed", ORDERS[0]), answers.get("num_heads", 1)
+            projections = convert(site, self.arrays(site), *how)
+            for sentence in check_weights(projections, site.recipe == MULTIHEAD):
+                said.setdefault(sentence, []).append(site.name)
+        return [f"{_layers(names)}: {sentence}" if any(names) else sentence for sentence, names in said.items()]
+
+    def _notes(self, chosen, answers, tokens, query):
+        if query is not None:
+            yield "Your weights, your input."
+        elif tokens is not None:
+            yield "Your weights; each token is a random vector, the same for the same text."
+        else:
+            yield f"Your weights, random input: {answers['seq_len']} tokens, drawn with seed {answers['seed']}."
+        yield from self._checked(chosen, answers)
+        for site in chosen:
+            if site.unused:
+                names = ", ".join(site.unused[:6]) + ("…" if len(site.unused) > 6 else "")
+                yield f"{site.name}: {names} beside it {'is' if len(site.unused) == 1 else 'are'} not used."
+        if any(site.recipe != MULTIHEAD for site in chosen):
+            yield "Where the model rotates q and k by position, or adds a bias by position, that is missing here: weights do not hold it."
+
+
+def look_at_weights(tensors):
+    """The Weights among the Stored ``tensors``, None where no name is that of an attention layer.
+
+    Raises Wrong where there are such names and no layer's shapes fit each other.
+    """
+    sites, left, first = {}, [], None
+    for site in find_sites(tensors):
+        shapes = {role: tensors[name].shape for role, name in site.names.items()}
+        try:
+            _check_own(site, shapes) if site.recipe == MULTIHEAD else layouts(site, shapes)
+        except Wrong as wrong:
+            left.append(f"Left out: {wrong}")
+            first = first or wrong
+        else:
+            sites[site.name] = site
+    if first and not sites:
+        raise first
+    return Weights(tensors, sites, tuple(left)) if sites else None
+
+
+def _check_own(site, shapes):
+    """Raises Wrong where nn.MultiheadAttention would not take these shapes."""
+    Layer.from_state_dict(_complete({role: np.zeros(shape, np.float16) for role, shape in shapes.items()}), 1)
+
+
+def _complete(tensors):
+    """nn.MultiheadAttention's weights with zeros for the one of its two biases that is missing."""
+    E = tensors["out_proj.weight"].shape[0]
+    if "in_proj_bias" in tensors or "out_proj.bias" in tensors:
+        return {"in_proj_bias": np.zeros(3 * E, np.float32), "out_proj.bias": np.zeros(E, np.float32)} | tensors
+    return tensors
+
+
+def _trace(site, arrays, layout, answers, stem, tokens, key_tokens, query):
+    """The Trace of one layer."""
+    name, H = site.name or stem, answers["num_heads"]
+    if site.recipe == MULTIHEAD:
+        layer = Layer.from_state_dict(_complete(arrays), H)
+        widths = layer.embed_dim, layer.kdim, layer.vdim
+    else:
+        given = convert(site, arrays, layout, answers.get("packed", ORDERS[0]), H)
+        layer = _as_layer(given, H)
+        widths = tuple(W.shape[1] for W, _ in (given.q, given.k, given.v or given.k))
+    batch = _input(widths, answers, tokens, key_tokens, query)
+    if layer is not None:
+        return attend(layer, batch, name=name)
+    return trace_of_call(_as_call(given, H, batch, name))
+
+
+def _as_layer(given, num_heads):
+    """The Layer with these projections; None where heads are grouped, are no E / H wide, or something is missing."""
+    if given.v is None or given.o is None:
+        return None
+    E = given.q[0].shape[1]
+    square = given.q[0].shape == given.o[0].shape == (E, E) and len(given.k[0]) == len(given.v[0]) == E
+    if not square:
+        return None
+    weights, inputs = {"out_proj.weight": given.o[0]}, (given.q, given.k, given.v)
+    if all(W.shape[1] == E for W, _ in inputs):
+        weights["in_proj_weight"] = np.concatenate([W for W, _ in inputs])  # [3E, E]
+    else:
+        weights |= {f"{x}_proj_weight": W for x, (W, _) in zip("qkv", inputs, strict=True)}
+    if any(b is not None for _, b in (*inputs, given.o)):
+        weights["in_proj_bias"] = np.concatenate([np.zeros(E, np.float32) if b is None else b for _, b in inputs])  # [3E]
+        weights["out_proj.bias"] = np.zeros(E, np.float32) if given.o[1] is None else given.o[1]
+    return Layer.from_state_dict(weights, num_heads)
+
+
+def _as_call(given, num_heads, batch, name):
+    """The Call of these projections on this batch: grouped heads stay grouped."""
+    D = len(given.q[0]) // num_heads
+    groups = len(given.k[0]) // D
+    key = batch.query if batch.key is None else batch.key
+    value = key if batch.value is None else batch.value
+    q, k = _project(given.q, batch.query, num_heads), _project(given.k, key, groups)
+    v = None if given.v is None else _project(given.v, value, groups)
+    weight, bias = given.o if given.o is not None and v is not None else (None, None)
+    weight, bias = (None if array is None else array.astype(np.float32) for array in (weight, bias))
+    mask = Mask(batch.L, batch.S, causal=batch.causal)
+    return Call(q, k, v, mask, None, weight, bias, batch.tokens(), name)
+
+
+def _project(pair, x, heads):
+    W, b = pair
+    y = x.astype(np.float32) @ W.T.astype(np.float32) + (0 if b is None else b.astype(np.float32))  # [N, L, heads·D]
+    return y.reshape(*y.shape[:2], heads, -1).swapaxes(1, 2)  # [N, heads, L, D]
+
+
+def _input(widths, answers, tokens, key_tokens, query):
+    """The Batch of a person's input or tokens, or of random ones; keys are a sequence of their own where their width differs."""
+    import torch
+
+    generator = torch.Generator().manual_seed(answers["seed"])
+
+    def random(N, length, width):
+        return torch.randn(N, length, width, generator=generator).numpy()  # [N, L, E]
+
+    E, kdim, vdim = widths
+    query_padding = key_padding = None
+    if query is not None:
+        query = as_array("query", query)
+        query = query[None] if query.ndim == 2 else query  # [N, L, E]
+        if query.ndim != 3 or query.shape[-1] != E:
+            raise Wrong("query", Shape(query.shape), f"must be [N, L, E] or [L, E], where E is the layer's, {E}.")
+    elif tokens is not None:
+        query, tokens, query_padding = vectors_of(tokens, E)
+    else:
+        query = random(1, answers["seq_len"], E)
+    key = value = None
+    if not kdim == vdim == E:
+        if key_tokens is not None:
+            key, key_tokens, key_padding = vectors_of(key_tokens, kdim)
+        else:
+            key = random(len(query), query.shape[1], kdim)
+        value = random(*key.shape[:2], vdim) if vdim != kdim else None
+    else:
+        key_padding, key_tokens = query_padding, None
+    return Batch(
+        query, key, value, key_padding, None, query_padding, causal=answers["causal"] and key is None,
+        query_tokens=tokens, key_tokens=key_tokens,
+    )  # fmt: skip
+
+
+def _layers(names):
+    """ "a", "a and 11 more"."""
+    named = names[0] or "One layer"
+    return named if len(names) == 1 else f"{named} and {len(names) - 1} more"
