@@ -15,7 +15,7 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m mha_viz", description="MHA Explorer: open multi-head attention up.")
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="serve the app on this machine and print its address")
-    run.add_argument("file", nargs="?", type=Path, help="a recording, attention maps or a list of tokens to open in it")
+    run.add_argument("file", nargs="?", type=Path, help="a recording, weights, attention maps or a list of tokens to open in it")
     run.add_argument("--port", type=int, default=8501, help="port to serve on (default: %(default)s)")
     options = parser.parse_args(arguments)
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: its threads must not spin against other sessions'

@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from mha_viz.core.rules import Wrong
-from mha_viz.sources.files import look, open_found
+from mha_viz.sources.files import fits, look, open_found
 from mha_viz.sources.files.recipes import IN_OUT, ORDERS, OUT_IN, PER_HEAD
 
 E, H, L = 24, 4, 6
@@ -450,6 +450,61 @@ def test_trained_weights_tell_that_heads_come_in_turn(trained):
     assert check.startswith("The weights speak for “q, k, v of each head in turn, 4 heads”"), check
 
 
+# A known output
+
+
+@pytest.mark.parametrize(
+    ("make", "right"),
+    [
+        (BertLike, {"layout": OUT_IN, "num_heads": H, "causal": False}),
+        (Gpt2Like, {"packed": "q, k, v", "num_heads": H, "causal": True}),
+        (NeoxLike, {"packed": PER_HEAD, "num_heads": H, "causal": False}),
+        (LlamaLike, {"num_heads": H, "causal": True}),
+    ],
+)
+def test_a_known_output_tells_everything_that_is_asked(make, right):
+    module = seeded(make)
+    held = {f"{i}.attn.{name}": value * (1 + i) for i in range(2) for name, value in module.state_dict().items()}
+    found = look("w.pt", file_of(held))
+    best, second, *_ = fits(found, query(), module(query())[1].detach())
+    layer = found.questions[0].choices[1]
+    assert best.answers == {"layers": layer} | right
+    assert best.error < 1e-5
+    assert second.error > 1e-3
+    (trace,) = open_found(found, query=query(), **best.answers).traces
+    np.testing.assert_allclose(trace.weights, module(query())[0].detach(), **CLOSE)
+
+
+def test_what_is_answered_is_not_tried():
+    module = seeded(BertLike)
+    found = look("w.pt", file_of({f"attn.{name}": value for name, value in module.state_dict().items()}))
+    tried = fits(found, query()[0], module(query())[1].detach()[0], num_heads=2, layout=OUT_IN)
+    assert [fit.answers["causal"] for fit in tried] in ([False, True], [True, False])
+    assert tried[0].error > 1e-3, "none of them fits: it has 4 heads"
+
+
+@pytest.mark.parametrize(
+    ("q", "output", "said"),
+    [
+        (query(), query()[:, :3], "the same axes but for the last"),
+        (query(width=7), query(), "where E is the layer's, 24"),
+        (query(), query(width=7), "as wide as the layer's output, 24"),
+    ],
+)
+def test_a_known_output_that_does_not_fit_is_refused(q, output, said):
+    found = look("w.pt", file_of(transformer(1).state_dict()))
+    with pytest.raises(Wrong, match=said):
+        fits(found, q, output)
+
+
+def test_too_many_combinations_are_refused(monkeypatch):
+    monkeypatch.setattr("mha_viz.sources.files.known.MOST", 10)
+    with pytest.raises(Wrong, match="leave 32 combinations"):
+        fits(look("w.pt", file_of(transformer(2).state_dict())), query(), query())
+    with pytest.raises(Wrong, match="this file holds maps"):
+        fits(look("a.pt", file_of({"a": torch.full((2, 2), 0.5)})), query(), query())
+
+
 # Bad weights
 
 
@@ -478,3 +533,27 @@ def test_one_bad_layer_does_not_hide_the_others():
 def test_a_state_dict_without_attention_is_refused():
     with pytest.raises(Wrong):
         look("w.pt", file_of(nn.Linear(4, 4).state_dict()))
+
+
+def test_weights_that_are_damaged_are_refused_or_read_but_never_break(tmp_path):
+    random = np.random.default_rng(0)
+    save_file(seeded(BertLike).state_dict(), tmp_path / "w.safetensors")
+    for data in (file_of(transformer(1).state_dict()), (tmp_path / "w.safetensors").read_bytes()):
+        for _ in range(40):
+            damaged = bytearray(data)
+            for place in random.integers(0, 1500, 3):
+                damaged[place] = random.integers(256)
+            try:
+                open_found(look("w", bytes(damaged)), num_heads=H).traces[0].weights.sum()
+            except Wrong as wrong:
+                str(wrong).encode()
+
+
+def test_an_opened_layer_can_be_saved_and_opened_again(tmp_path):
+    recording = open_found(look("w.pt", file_of(transformer(2).state_dict())), num_heads=H, causal=True)
+    recording.save(tmp_path / "run.safetensors")
+    again = open_found(look("run.safetensors", tmp_path / "run.safetensors"))
+    assert again.notes == recording.notes
+    for one, other in zip(recording.traces, again.traces, strict=True):
+        assert one.name == other.name
+        np.testing.assert_allclose(one.output, other.output, rtol=0, atol=1e-6)

@@ -1,16 +1,20 @@
-"""Files that a person has: ``look`` says what one holds and what has to be asked, ``open_found`` makes a Recording of it."""
+"""Files that a person has: ``look`` says what one holds and what has to be asked, ``open_found`` makes a Recording of it.
+
+What weights do not say, ``fits`` finds where an output is known for an input.
+"""
 
 import numpy as np
 
 from mha_viz.core.rules import Shape, Wrong
 from mha_viz.sources.files.found import Found, Question
+from mha_viz.sources.files.known import Fit, fits
 from mha_viz.sources.files.maps import look_at_maps
 from mha_viz.sources.files.read import read_file
 from mha_viz.sources.files.runs import Run
 from mha_viz.sources.files.texts import look_at_text
 from mha_viz.sources.files.weights import look_at_weights
 
-__all__ = ["Found", "Question", "look", "open_found"]
+__all__ = ["Fit", "Found", "Question", "fits", "look", "open_found"]
 
 
 def look(name, data):

@@ -45,8 +45,8 @@ class Site:
 
     @property
     def causal(self):
-        """True where names speak for a causal layer: GPT-2's, or a buffer with its mask."""
-        return any(part in name for part in CAUSAL for name in self.names.values()) and self.recipe == PACKED
+        """True where names speak for a causal layer."""
+        return any(part in name for part in CAUSAL for name in self.names.values())
 
 
 def find_sites(names):

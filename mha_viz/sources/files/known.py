@@ -1,0 +1,72 @@
+"""What a file cannot tell, told by an output that is known for an input: every choice is tried."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mha_viz.core.arrays import as_array
+from mha_viz.core.rules import Shape, Wrong
+from mha_viz.sources.files.weights import ALL
+
+DECIDED = ("layers", "layout", "packed", "num_heads", "causal")  # questions that an output can answer
+MOST = 1000  # combinations that are tried
+
+
+@dataclass(frozen=True)
+class Fit:
+    """One combination of ``answers``, and the largest absolute difference between its output and the known one."""
+
+    answers: dict
+    error: float
+
+
+def fits(found, query, output, **answers):
+    """A tuple of Fits, the best first: every combination of what is not answered, run on ``query``.
+
+    ``query`` is what one attention layer of the model was given, [N, L, E] or [L, E], and ``output`` what it gave, after the output
+    projection. Right answers fit to about 1e-6 of the output's size in float32; where several do, they are the same function.
+    Raises Wrong where the file holds no weights with an output, arrays do not fit, or more than ``MOST`` combinations are left.
+    """
+    if found.kind != "weights":
+        raise Wrong("query", Shape(np.shape(query)), f"is read by weights; this file holds {found.kind}.")
+    query, output = as_array("query", query), as_array("output", output)
+    if output.shape[:-1] != query.shape[:-1]:
+        rule = f"must be what came out for a query of shape {query.shape}: the same axes but for the last."
+        raise Wrong("output", Shape(output.shape), rule)
+    tried = list(_combinations(found, answers))
+    if len(tried) > MOST:
+        raise Wrong(
+            "answers", answers, f"leave {len(tried)} combinations; at most {MOST} are tried: answer layers or num_heads."
+        )
+    found_fits, refused = [], None
+    for combination in tried:
+        try:
+            error = _error(found, query, output, combination)
+        except Wrong as wrong:  # another layer may be of the query's width
+            refused = wrong
+        else:
+            found_fits.append(Fit(combination, error))
+    if not found_fits:
+        raise refused
+    return tuple(sorted(found_fits, key=lambda fit: fit.error))
+
+
+def _combinations(found, answers):
+    asked = [question for question in found.ask(**answers) if question.field in DECIDED and question.field not in answers]
+    if not asked:
+        yield answers
+        return
+    for choice in asked[0].choices:
+        if choice != ALL:
+            yield from _combinations(found, answers | {asked[0].field: choice})
+
+
+def _error(found, query, output, answers):
+    (trace,) = found.content.open(found.name, found.answered(**answers), None, None, query).traces
+    if not trace.has("output"):
+        raise Wrong("output", Shape(output.shape), f"is not known of {trace.name}: the file holds no output projection for it.")
+    given = trace.output.reshape(-1, trace.output.shape[-1])  # [N·L, E]
+    if given.shape[-1] != output.shape[-1]:
+        raise Wrong("output", Shape(output.shape), f"must be as wide as the layer's output, {given.shape[-1]}.")
+    error = float(np.abs(given - output.reshape(given.shape)).max())
+    return np.inf if np.isnan(error) else error
