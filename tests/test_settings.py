@@ -71,6 +71,7 @@ def test_a_wrong_value_is_named_with_its_rule_and_the_nearest_right_one(values, 
     [
         ({"item": -1}, "item"),
         ({"order": "size"}, "order"),
+        ({"weighting": "values"}, "weighting"),
         ({"head": 1.5}, "head"),
         ({"cell": (1,)}, "cell"),
         ({"cell": (None, None)}, "cell"),
@@ -124,6 +125,7 @@ plausible = st.builds(
 )  # fmt: skip
 views = st.builds(
     View, item=st.integers(0, 9), heads=st.none() | st.just((2, 0)), order=st.sampled_from(["difference", "index"]),
+    weighting=st.sampled_from(["weights", "norms"]),
     limits=st.none() | st.just((0.125, 0.5)), scale=st.sampled_from(["linear", "log"]), opened=st.booleans(),
     pinned=st.none() | st.just("seed=8&causal=1"),
     head=st.none() | st.integers(0, 9), cell=st.none() | st.tuples(st.integers(0, 9), st.none() | st.integers(0, 9)) | st.just((None, 9)),

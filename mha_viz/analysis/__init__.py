@@ -7,6 +7,7 @@ from mha_viz.analysis.compare import Change, Common, common, largest_changes
 from mha_viz.analysis.difference import difference_from_average
 from mha_viz.analysis.examples import Example, strongest
 from mha_viz.analysis.layout import WrongLayout, pytorch_error, wrong_layout
+from mha_viz.analysis.norms import norm_weighted, shown_trace, why_no_norms
 from mha_viz.analysis.number import Derivation, open_number
 from mha_viz.analysis.similarity import Alike, HeadsLike, head_distances, heads_like
 from mha_viz.analysis.statistics import STATISTICS, Statistic, statistic, why_not
@@ -35,11 +36,14 @@ __all__ = [
     "head_table",
     "heads_like",
     "largest_changes",
+    "norm_weighted",
     "open_number",
     "pytorch_error",
+    "shown_trace",
     "statistic",
     "strongest",
     "what_average_hides",
+    "why_no_norms",
     "why_not",
     "wrong_layout",
 ]

@@ -42,7 +42,7 @@ def strongest(traces, head, count=10, *, by="weight", sink=True):
     one_of("by", by, MEASURES)
     whole("count", count, 1)
     found = []  # (strength, Example)
-    for i, trace in enumerate(getattr(traces, "traces", traces)):
+    for i, trace in enumerate(trace.plain for trace in getattr(traces, "traces", traces)):
         N, H = trace.undefined.shape[:2]
         whole("head", head, 0, H - 1)
         reason = why_no_norms(trace)

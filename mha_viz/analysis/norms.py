@@ -3,6 +3,69 @@
 Products are PyTorch's and not NumPy's, whose threads spin against each other where cores are shared: 0.3 s a layer in place of 3 ms.
 """
 
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from mha_viz.core.arrays import read_only
+from mha_viz.core.rules import Wrong
+
+QUANTITY = "value-norm weight"
+
+_shown = WeakKeyDictionary()  # Trace → the same by norms, which does not refer to it: a cycle would outlive its Trace
+
+
+def shown_trace(trace, view):
+    """The Trace whose maps ``view.weighting`` shows: ``trace`` itself, or for "norms" one of its ``norm_weighted`` cells.
+
+    There each row is divided by its sum, so that it is a distribution: ``probabilities`` by that of its own cells, and ``weights`` by
+    the same, so that what dropout took is still missing; ``mean_weights`` is their average. A row whose values are all zero, or not
+    finite, has no distribution and is undefined, as one without a key is. Every figure and statistic reads it as any other Trace, and
+    its ``quantity`` says what it is; whoever opens a single number opens that of ``plain``. Where norms are not known, as
+    ``why_no_norms`` tells, ``trace`` itself.
+    """
+    if view.weighting == "weights" or why_no_norms(trace):
+        return trace
+    if trace not in _shown:
+        _shown[trace] = trace.showing(QUANTITY, _rows_by_norms(trace))
+    return _shown[trace]
+
+
+def norm_weighted(trace):
+    """[N, H, L, S]: ‖weight · v Wᴼ_h‖, the length of what each cell adds to the output; NaN in undefined rows.
+
+    Kobayashi, Kuribayashi, Yokoi & Inui, Attention Is Not Only a Weight: Analyzing Transformers with Vector Norms, 2020, equation 5.
+    The weights are those after dropout, as ``trace.weights`` are. Raises Wrong where v or Wᴼ is not known.
+    """
+    return _times_lengths(trace, trace.weights)
+
+
+def _times_lengths(trace, maps):
+    reason = why_no_norms(trace)
+    if reason:
+        raise Wrong("weighting", "norms", f"cannot be shown of {trace.name}: {reason}.", [{"weighting": "weights"}])
+    kind = np.float64 if maps.dtype == np.float64 else np.float32
+    each = np.stack([value_lengths(trace, item) for item in range(len(maps))]).astype(kind)  # [N, H, S]
+    with np.errstate(invalid="ignore"):  # a weight of 0 on a value that is infinite
+        return maps * each[:, :, None]  # [N, H, L, S]
+
+
+def _rows_by_norms(trace):
+    """The maps of ``shown_trace``, by name."""
+    probabilities = _times_lengths(trace, trace.probabilities)  # [N, H, L, S]
+    total = probabilities.sum(axis=-1, keepdims=True)  # [N, H, L, 1]
+    total[~((total > 0) & (total < np.inf))] = np.nan
+    probabilities /= total
+    weights = probabilities
+    if not np.may_share_memory(trace.weights, trace.probabilities):  # dropout, or a head that was put off
+        weights = _times_lengths(trace, trace.weights) / total  # [N, H, L, S]
+    return {
+        "probabilities": read_only(probabilities),
+        "weights": read_only(weights),
+        "mean_weights": read_only(weights.mean(axis=1)),  # [N, L, S]
+        "undefined": read_only(np.isnan(total[..., 0])),  # [N, H, L]
+    }
+
 
 def lengths(vectors, out_weight):
     """[H, R] float64: ‖x · Wᴼ_h‖ of vectors x [H, R, D] of each head, with ``out_weight`` Wᴼ [E, H·D], the output projection's.

@@ -168,7 +168,7 @@ def contribution(trace, item):
     directions: what two heads add can cancel out. Norms in place of weights: Kobayashi et al., Attention Is Not Only a Weight:
     Analyzing Transformers with Vector Norms, 2020, section 2.3.
     """
-    H = trace.probabilities.shape[1]
+    trace, H = trace.plain, trace.undefined.shape[1]
     queries = real_queries(trace, item)  # [L]
     if why_no_norms(trace) or not queries.any():
         return np.full(H, np.nan)
@@ -240,8 +240,8 @@ def why_not(trace, item, name):
     how = STATISTICS[name]
     if "positions" in how.needs and trace.tokens.positions is None:
         return "queries and keys are different sequences, which share no positions"
-    if "norms" in how.needs and why_no_norms(trace):
-        return why_no_norms(trace)
+    if "norms" in how.needs and why_no_norms(trace.plain):
+        return why_no_norms(trace.plain)
     where = "" if missing.all() else f"in head{'s' if missing.sum() > 1 else ''} {spans(np.flatnonzero(missing))} "
     if "choice" in how.needs and not Rows.of(trace, item).choice[missing].any():
         return f"{where}no real query sees more than one key, whose weight is 1 whatever the head has learnt"

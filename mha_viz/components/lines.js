@@ -71,7 +71,7 @@ class Lines {
     if (tokens.length === 0) return ["no token in focus"];
     const lines = this.of(spot, spot.panel);
     const weights = tokens.length === 2
-      ? lines.map(([, , weight]) => `weight ${written(weight)}`)
+      ? lines.map(([, , weight]) => `${this.meta.quantity} ${written(weight)}`)
       : lines.slice(0, 3).map(([query, key, weight]) => `${spot.key === null ? "reads" : "is read by"} ${this.other(spot, query, key)}: ${written(weight)}`);
     return [this.panels[spot.panel].name, ...tokens, ...(weights.length ? weights : ["no line"])];
   }

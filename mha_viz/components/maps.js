@@ -82,7 +82,7 @@ class Maps {
     if (!Number.isFinite(value)) return [];
     const { z } = this.plot._fullData[cell.tile], { queries, keys } = this.side(cell.tile);
     const largest = z.length < queries.length || z[0].length < keys.length ? "largest " : "";
-    if (source !== "difference") return [`${largest}weight ${written(value)}`];
+    if (source !== "difference") return [`${largest}${this.meta.quantity} ${written(value)}`];
     const sides = ["a", "b"].map((source) => this.meta.tiles.findIndex((tile) => tile.source === source && tile.head === head));
     const from = sides.filter((tile) => tile >= 0).map((tile) => `${this.plot._fullData[tile].name.split(":")[0]} ${written(this.value({ ...cell, tile }))}`);
     return [`${largest}change ${value > 0 ? "+" : ""}${written(value)}`, from.join(", ")];

@@ -58,15 +58,20 @@ class Trace:
     concat = Field("[N, L, H·D] the head outputs side by side.")
     output = Field("[N, L, E] concat @ Wᴼ.T + b.")
 
-    def __init__(self, fields, *, tokens=None, rules=None, layer=None, batch=None, call=None, training=False, name="attention"):
+    def __init__(
+        self, fields, *, tokens=None, rules=None, layer=None, batch=None, call=None, training=False, name="attention",
+        quantity="weight", plain=None,
+    ):  # fmt: skip
         """``fields`` maps a field's name to an array, or to a function that makes one when it is called with that name.
 
         ``tokens`` are the Tokens of rows and columns; ``rules`` the Mask, None where only what it hid is known; ``layer`` and
-        ``batch`` what was attended with, ``call`` what was recorded, each None where the source does not know.
+        ``batch`` what was attended with, ``call`` what was recorded, each None where the source does not know. ``quantity`` is what
+        a cell of its maps is called; where that is no attention weight, ``plain`` is the Trace of the weights.
         """
         self._fields = dict(fields)
         self.tokens, self.rules = tokens, rules
         self.layer, self.batch, self.call, self.training, self.name = layer, batch, call, training, name
+        self.quantity, self._plain = quantity, plain
 
     @classmethod
     @cache
@@ -77,6 +82,20 @@ class Trace:
     def has(self, *names):
         """True where every one of these fields is known."""
         return all(name in self._fields for name in names)
+
+    @property
+    def plain(self):
+        """The Trace of the attention weights themselves: this one, unless its maps show another ``quantity`` made of them."""
+        return self if self._plain is None else self._plain
+
+    def showing(self, quantity, maps):
+        """A Trace of the same call whose maps are these: probabilities, weights, mean_weights and undefined, by name.
+
+        What came before the maps and after them is known of its ``plain`` alone, so that nobody derives it from another quantity.
+        """
+        about = {name: getattr(self, name) for name in ("tokens", "rules", "layer", "batch", "call", "training", "name")}
+        masks = {name: self._fields[name] for name in ("mask", "mask_bias", "dropped") if name in self._fields}
+        return Trace(masks | maps, **about, quantity=quantity, plain=Trace(self._fields, **about))  # not self: see shown_trace
 
     @property
     def query_tokens(self):

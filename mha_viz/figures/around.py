@@ -44,6 +44,11 @@ def captions(order, dropout=False):
     )
 
 
+def weighted(trace):
+    """What a caption adds where maps show no plain attention weights: " · value-norm weighted"."""
+    return "" if trace.quantity == "weight" else f" · {trace.quantity}ed"
+
+
 def pooled(tiles, large, what="weight"):
     """What a caption adds where the Pool of the tiles, of the large maps or both stands for several cells; the longest first, ("",) where
     all are whole. None for maps that there are not."""

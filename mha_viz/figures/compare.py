@@ -40,7 +40,7 @@ def describe_difference(a, b, view, names=("A", "B")):
     """What the picture shows, in a few sentences: its text alternative."""
     both = _Both(a, b, view, names)
     A, B = names
-    said = [f"Attention maps of {A} and {B}: {both.what}."]
+    said = [f"Attention maps of {A} and {B}{around.weighted(b)}: {both.what}."]
     said += both.shared.notes
     choice = both.choice
     if both.shared.average:
@@ -77,7 +77,8 @@ class _Both:
 
     def _scale(self):
         item = self.choice.item
-        return Scale.of([trace.weights[item][:, ~trace.query_padding[item]] for trace in (self.a, self.b)], self.view)
+        rows = [trace.weights[item][:, ~trace.query_padding[item]] for trace in (self.a, self.b)]
+        return Scale.of(rows, self.view, self.b.quantity)
 
     def _map(self, i, scale):
         trace, name = (self.a, self.b)[i], self.names[i]
@@ -123,7 +124,7 @@ class _Both:
         )  # fmt: skip
         if shown:
             pools = strip_pool(place, (L, S)), large_pool((L, S))
-            notes.insert(0, [text + more for more in around.pooled(*pools, "change") for text in captions])
+            notes.insert(0, [text + around.weighted(b) + more for more in around.pooled(*pools, "change") for text in captions])
         strip = Tiles(maps, _either(self._looks(0, shown), self._looks(1, shown)), *tokens[1]) if shown else None
         large = [
             Large(self._map(0, scale), looks[0], *tokens[0]),

@@ -28,7 +28,7 @@ def heads(trace, view, theme="light", width=1104):
     ``title`` in that and its size, whether its rows and columns are ``named`` beside it, and the index of its ``side``; ``sides``,
     the tokens of rows and columns in full (``queries``, ``keys``) and as drawn (``rows``, ``columns``), the latter at an ``angle``;
     ``names``, all short texts that axes of the layout have, and how many px apart those must stand to be drawn; ``order``, the heads
-    shown; ``largest``, where scales end; ``chosen``, the head, query and key.
+    shown; ``largest``, where scales end; ``chosen``, the head, query and key; ``quantity``, what a cell is called.
     """
     return go.Figure(spec(trace, view, theme, width))
 
@@ -42,7 +42,7 @@ def spec(trace, view, theme="light", width=1104, strip=True):
     item, shown = choice.item, list(choice.order)
     weights, padding = trace.weights[item], trace.query_padding[item]  # [H, L, S], [L]
     H, L, S = weights.shape
-    scale = Scale.of([weights[:, ~padding]], view)
+    scale = Scale.of([weights[:, ~padding]], view, trace.quantity)
     rows, columns = sides(trace, item, width)
     own = [head_map(weights[head], head, choice, scale) for head in shown]
     average = Map(
@@ -74,7 +74,7 @@ def spec(trace, view, theme="light", width=1104, strip=True):
         large += [Large(average, looks_of(trace, item, None), rows, columns)] if pair else []
     texts = around.captions(view.order, dropped_out(trace)) if tiles_of_heads else (f"One head of {H}",)
     small, big = strip_pool(place, (L, S)) if tiles_of_heads else None, large_pool((L, S)) if large else None
-    texts = [text + note for note in around.pooled(small, big) for text in texts]
+    texts = [text + around.weighted(trace) + note for note in around.pooled(small, big, trace.quantity) for text in texts]
     found = picture(place, tiles_of_heads, large, (choice.head, choice.query, choice.key), [scale], theme, [texts])
     found["layout"]["meta"]["order"] = shown
     return found
@@ -136,7 +136,7 @@ def describe(trace, view):
     looks = tiles.looks(mask[[head]], padding, undefined[[head]])
     cells = [f"{look.sum()} {name}" for name, look in looks.items() if look.any()]
     return (
-        f"Attention maps of {shown}, {L} queries by {S} keys{first}. "
+        f"Attention maps of {shown}{around.weighted(trace)}, {L} queries by {S} keys{first}. "
         f"Head {head} differs {around.percent(choice.differences[head])} from the average of {H}{before}. "
         f"Chosen cell: query {next(names)}, key {next(names)}: {in_head} in head {head}, {in_average} in the average."
         + (f" Of {L * S} cells in head {head}: {', '.join(cells)}." if cells else "")

@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from mha_viz.analysis import choose
-from mha_viz.figures.around import percent
+from mha_viz.figures.around import percent, weighted
 from mha_viz.figures.labels import SIZE, escape, numbered, width_of
 from mha_viz.figures.panels import EDGE, NODE, TITLES, arrange
 from mha_viz.figures.scale import FAINTEST, Scale, largest_weight
@@ -41,8 +41,9 @@ def lines(trace, view, theme="light", width=1104):
     Coordinates are px from the top left corner. ``layout.meta`` says what stands where: ``kind`` is "lines"; ``queries`` and
     ``keys`` are the tokens; ``panels``, each with its ``head`` (None: the average) and for "query" and "key" the ``x`` of its line
     ends, the ``y`` of its first token, the ``pitch`` from one token to the next and ``name``, the px that names reach outwards;
-    ``chosen``, the head, and the query and key in focus or None. The traces named after the panels, in their order and with
-    ``meta`` "lines", hold what is drawn: ``customdata`` [K, 4] is query, key, weight and width in px of each line.
+    ``chosen``, the head, and the query and key in focus or None; ``quantity``, what a weight is called. The traces
+    named after the panels, in their order and with ``meta`` "lines", hold what is drawn: ``customdata`` [K, 4] is query, key, weight
+    and width in px of each line.
     """
     return go.Figure(spec(trace, view, theme, width))
 
@@ -84,7 +85,7 @@ def describe_lines(trace, view):
     L, S = shown.near.shape
     names = [shown.name(panel) for panel in range(len(shown.heads))]
     named = ", ".join(names) if len(names) <= 4 else f"{len(names) - 1} heads, {names[-1]}"
-    said = [f"Attention as lines from {L} queries on the left to {S} keys on the right: {named}."]
+    said = [f"Attention as lines from {L} queries on the left to {S} keys on the right{shown.weighted}: {named}."]
     if shown.focused:
         side, token = ("query", shown.query) if shown.query is not None else ("key", shown.key)
         said.append(f"In focus: {side} {shown.token(side == 'key', token)}.")
@@ -139,7 +140,8 @@ class _Shown:
             self.near = self.near & (np.arange(L) == self.query)[:, None]  # [L, S]
         elif self.key is not None:
             self.near = self.near & (np.arange(S) == self.key)  # [L, S]
-        self.scale = Scale.of([weights[:, ~padding]], view)
+        self.scale = Scale.of([weights[:, ~padding]], view, trace.quantity)
+        self.weighted = weighted(trace)
         self.parts = _part(self.scale, self.scale.drawn(self.weights))  # [P, L, S]
         self.samples = [(float(_part(self.scale, value)), text) for value, text in _samples(self.scale)]
         most = min(LEGIBLE * len(self.heads), MOST)
@@ -189,7 +191,7 @@ def _meta(shown, place, choice):
             panels[-1][name] = {"x": ends[side], "y": y, "pitch": place.pitch[side], "name": NODE + place.labels[side]}
     return {
         "kind": "lines", "panels": panels, "names": [], "queries": place.sides[0].texts, "keys": place.sides[1].texts,
-        "chosen": {"head": choice.head, "query": shown.query, "key": shown.key},
+        "chosen": {"head": choice.head, "query": shown.query, "key": shown.key}, "quantity": shown.scale.quantity,
     }  # fmt: skip
 
 
@@ -309,7 +311,8 @@ def _texts(shown, place, choice, theme):
 def _captions(shown, place, theme):
     """What a line is, and which are left out: the longest words that fit."""
     left_out = _left_out(shown), f"Below {shown.least:g} left out: {_percent(shown.left_out())} of the weight"
-    for y, texts, color in ((10, CAPTIONS, theme.soft), (30, left_out if shown.least else (), theme.text)):
+    captions = [text + shown.weighted for text in CAPTIONS]
+    for y, texts, color in ((10, captions, theme.soft), (30, left_out if shown.least else (), theme.text)):
         fitting = [text for text in texts if width_of(text, 13) < place.width - 2 * EDGE] or texts[-1:]
         yield from ((EDGE, y, text, "middle right", 13, color) for text in fitting[:1])
 
@@ -362,6 +365,6 @@ def _hovers(shown, place, points):
             "type": "scatter", "mode": "markers", "x": x, "y": y, "marker": {"size": 8, "opacity": 0}, "showlegend": False,
             "text": [f"query {exact[0][q]}<br>key {exact[1][k]}" for q, k in zip(query.tolist(), key.tolist(), strict=True)],
             "customdata": np.stack([query, key, weight, thickness], axis=1).astype(np.float32), "name": shown.name(panel), "meta": "lines",
-            "hovertemplate": "%{text}<br>weight %{customdata[2]:.6f}<extra>%{fullData.name}</extra>",
+            "hovertemplate": f"%{{text}}<br>{shown.scale.quantity} %{{customdata[2]:.6f}}<extra>%{{fullData.name}}</extra>",
         })  # fmt: skip
     return found

@@ -189,7 +189,7 @@ def token_in_heads(trace, derivation, side="query", view=None, theme="light", wi
     """
     view = view or View()
     d, sheet, narrow = derivation, Sheet(width, THEMES[theme].dressed(view.colors)), width < NARROW
-    scale = Scale.of([trace.weights[d.item][:, ~trace.query_padding[d.item]]], view)
+    scale = Scale.of([trace.weights[d.item][:, ~trace.query_padding[d.item]]], view, trace.quantity)
     along = "key" if side == "query" else "query"
     token = escape(dict(zip(("query", "key"), _tokens(trace, d, width / 3), strict=True))[side])
     names, (weights, average, looks, average_looks) = _names(trace, d, along), _token(trace, d, side)
@@ -210,7 +210,7 @@ def token_in_heads(trace, derivation, side="query", view=None, theme="light", wi
         axes = sheet.panel(place, (-0.5, count - 0.5), (len(z) - 0.5, -0.5), *ticks)
         size = cell[0], place.height / len(z)
         heatmap = tiles.heatmap(z, "", axes, exact=exact, gap=1 if min(cell) >= 8 else 0)
-        heatmap["hovertemplate"] = f"%{{y}}<br>{side} {token}<br>{along} %{{x}}<br>weight %{{customdata:.6f}}<extra></extra>"
+        heatmap["hovertemplate"] = f"%{{y}}<br>{side} {token}<br>{along} %{{x}}<br>{trace.quantity} %{{customdata:.6f}}<extra></extra>"
         frame = tiles.outlines(*np.array([[-0.5], [len(z) - 0.5], [-0.5], [count - 0.5]]))
         sheet.data += [heatmap, *tiles.hatches(where, ORIGIN, axes, sheet.theme, 8 if min(cell) >= 8 else 5)]
         sheet.data.append(tiles.line(*frame, axes, sheet.theme.line, 1))

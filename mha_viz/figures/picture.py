@@ -43,7 +43,7 @@ class Map:
         values, exact = pool.largest(self.values, self.signed), None  # [rows, columns]
         if self.scale.kind == "row":
             values, exact = pool.largest(self.scale.drawn(self.values)), values
-        number = "change %{z:+.6f}" if self.signed else "weight %{z:.6f}"
+        number = "change %{z:+.6f}" if self.signed else f"{self.scale.quantity} %{{z:.6f}}"
         return tiles.heatmap(values, self.name, where, first, pool, exact, _coloraxis(self.scale), gap, number)
 
     def numbers(self, hidden, cell, where, first, theme):
@@ -212,7 +212,7 @@ def _meta(place, strip, large, entries, chosen, scales, theme):
     return {
         "kind": "maps", "tiles": entries, "queries": sides[0]["queries"], "keys": sides[0]["keys"], "sides": sides, "names": names,
         "order": order, "largest": {"change" if scale.kind == "change" else "weight": scale.high for scale in scales},
-        "chosen": {"head": head, "query": query, "key": key},
+        "chosen": {"head": head, "query": query, "key": key}, "quantity": scales[0].quantity,
     }  # fmt: skip
 
 

@@ -11,11 +11,11 @@ from mha_viz.figures.theme import mixed
 DECADES = 5  # a logarithmic scale reaches so far below its end at most
 FAINTEST = 0.06  # of the ink: where a logarithmic scale begins, so that its smallest weight is not taken for zero
 STEPS = 48  # of a logarithmic colour scale
-TITLES = {  # of the bar, the first that fits
-    "linear": ("weight",),
-    "log": ("weight, logarithmic", "weight, log"),
-    "percentile": ("weight, clipped at the 99th percentile", "weight, 99th percentile", "weight"),
-    "row": ("share of the row's largest weight", "share of the row's largest", "of row's largest"),
+TITLES = {  # of the bar, the first that fits; {} is the quantity
+    "linear": ("{}",),
+    "log": ("{}, logarithmic", "{}, log"),
+    "percentile": ("{}, clipped at the 99th percentile", "{}, 99th percentile", "{}"),
+    "row": ("share of the row's largest {}", "share of the row's largest", "of row's largest"),
     "change": ("change",),
 }
 
@@ -25,7 +25,7 @@ class Scale:
     """Colours from ``low`` to ``high``, running as View's scale of this ``kind`` does, or "change": from −high over 0 to high.
 
     ``below`` and ``above``: something lies beyond that end and has its colour. ``fixed``: a person set the ends. On the scale "row"
-    what is drawn is each weight's share of the largest in its row, from 0 to 1.
+    what is drawn is each weight's share of the largest in its row, from 0 to 1. ``quantity`` is what a weight is called.
     """
 
     kind: str
@@ -34,9 +34,10 @@ class Scale:
     below: bool = False
     above: bool = False
     fixed: bool = False
+    quantity: str = "weight"
 
     @classmethod
-    def of(cls, rows, view):
+    def of(cls, rows, view, quantity="weight"):
         """The Scale of ``view`` for arrays of the weights of real queries: what padding attends to means nothing.
 
         From 0 to the largest weight; logarithmic from the smallest above zero, though no more than DECADES below the largest;
@@ -44,19 +45,19 @@ class Scale:
         first, except for shares of a row, which are no weights.
         """
         if view.scale == "row":
-            return cls("row", 0.0, 1.0)
+            return cls("row", 0.0, 1.0, quantity=quantity)
         largest = _largest(rows)
         low, high = view.limits or (0.0, largest)
         if view.scale == "linear":
-            return cls("linear", low, high, low > 0, largest > high, view.limits is not None)
+            return cls("linear", low, high, low > 0, largest > high, view.limits is not None, quantity)
         positive = np.concatenate([array[array > 0] for array in rows])  # NaN is not above 0
         if view.scale == "percentile" and view.limits is None and len(positive):
             high = float(np.percentile(positive, 99))
         if view.scale == "log":
             smallest = float(positive.min(initial=high))
             low = low or min(max(smallest, high / 10**DECADES), high / 2)
-            return cls("log", low, high, smallest < low, largest > high, view.limits is not None)
-        return cls(view.scale, low, high, low > 0, largest > high, view.limits is not None)
+            return cls("log", low, high, smallest < low, largest > high, view.limits is not None, quantity)
+        return cls(view.scale, low, high, low > 0, largest > high, view.limits is not None, quantity)
 
     def drawn(self, weights):
         """[…, L, S]: what a map of these weights draws on this scale."""
@@ -126,7 +127,8 @@ class Scale:
 
     def title(self, room):
         """What the bar's title says within so many px."""
-        titles = TITLES[self.kind]
+        names = self.quantity, self.quantity.removeprefix("value-")  # a value-norm weight is a norm weight where there is little room
+        titles = tuple(title.format(name) for name in names for title in TITLES[self.kind])
         if self.fixed:
             titles = (f"{titles[0]}, ends set by hand", *titles)
         return next((title for title in titles if width_of(title, 14) <= room), titles[-1])

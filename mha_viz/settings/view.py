@@ -10,6 +10,7 @@ ORDERS = (
 )  # fmt: skip
 ARRANGEMENTS = ("pair", "all", "one")
 PICTURES = ("maps", "lines")
+WEIGHTINGS = ("weights", "norms")
 SCALES = ("linear", "log", "percentile", "row")
 COLORS = ("ink", "viridis", "cividis", "grey")
 
@@ -47,7 +48,8 @@ class View:
     ``layer`` of a model that has several; ``item`` the batch item; ``heads`` the heads shown, None all; ``order`` of them, by
     index, difference from the average or a head statistic; ``head`` the chosen one; ``cell`` the chosen (query, key), one of them
     None where a token is chosen and not a cell. ``arrangement``: the strip with one head beside the
-    average, all heads large, or one head alone; ``picture``: maps or lines. ``scale`` of the colours: linear, logarithmic, clipped
+    average, all heads large, or one head alone; ``picture``: maps or lines. ``weighting`` of the cells: the attention weights, or
+    these times the length of what each key's value adds to the output ("norms"). ``scale`` of the colours: linear, logarithmic, clipped
     at the 99th percentile, or each row to its own maximum; ``limits`` fix its ends. ``pinned`` is what B is compared with: the
     Settings of A as the query part of an address ("" for the defaults). ``opened`` shows the whole derivation of the chosen number;
     ``divisors`` offers only head counts that divide embed_dim; ``verbatim`` shows PyTorch's own error where there is one.
@@ -61,6 +63,7 @@ class View:
     cell: tuple[int | None, int | None] | None = ruled(None, optional(_cell))
     arrangement: str = ruled("pair", choice(*ARRANGEMENTS))
     picture: str = ruled("maps", choice(*PICTURES))
+    weighting: str = ruled("weights", choice(*WEIGHTINGS))
     scale: str = ruled("linear", choice(*SCALES))
     limits: tuple[float, float] | None = ruled(None, optional(_limits))
     colors: str = ruled("ink", choice(*COLORS))
