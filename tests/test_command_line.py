@@ -35,7 +35,7 @@ def test_a_file_reaches_the_app_by_its_absolute_path(started, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "content", "said"),
-    [("gone.npy", None, "No such file"), ("empty.npy", b"", "is empty"), ("scores.json", b"[1, 2]", "must be token lists")],
+    [("gone.npy", None, "no such file"), ("empty.npy", b"", "is empty"), ("scores.json", b"[1, 2]", "must be token lists")],
 )
 def test_a_file_that_cannot_be_opened_starts_nothing(started, tmp_path, capsys, name, content, said):
     if content is not None:

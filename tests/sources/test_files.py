@@ -405,7 +405,7 @@ def test_what_cannot_be_opened_is_refused_with_the_reason(name, data, said):
 
 def test_a_path_that_is_no_file(tmp_path):
     assert "is no file" in refused("folder", tmp_path)
-    assert "No such file" in refused("gone.npy", tmp_path / "gone.npy")
+    assert "no such file" in refused("gone.npy", tmp_path / "gone.npy")
 
 
 def test_a_name_that_is_not_utf8_can_be_shown():

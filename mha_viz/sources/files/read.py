@@ -84,6 +84,10 @@ def reading(name):
         raise Wrong("file", name, rule) from error
     except MemoryError as error:
         raise Wrong("file", name, "does not fit into memory.") from error
+    except FileNotFoundError as error:
+        raise Wrong("file", name, "is not there: no such file.") from error
+    except PermissionError as error:
+        raise Wrong("file", name, "may not be read: permission denied.") from error
     except Exception as error:
         said = " ".join(str(error).split())
         raise Wrong(
