@@ -17,8 +17,15 @@ def main(arguments=None):
     run = commands.add_parser("run", help="serve the app on this machine and print its address")
     run.add_argument("file", nargs="?", type=Path, help="a recording, weights, attention maps or a list of tokens to open in it")
     run.add_argument("--port", type=int, default=8501, help="port to serve on (default: %(default)s)")
+    train = commands.add_parser("train", help="train a shipped model anew and write its weights and their record")
+    train.add_argument("name", help="which model: induction, reverse-or-shift, look-both-ways-1, -2 or -32")
+    train.add_argument("--seed", type=int, help="of its first numbers and its sequences (default: the shipped one's)")
+    train.add_argument("--steps", type=int, help="how long (default: as long as the shipped one)")
+    train.add_argument("--out", type=Path, help="folder to write into (default: where the shipped ones are)")
     options = parser.parse_args(arguments)
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: its threads must not spin against other sessions'
+    if options.command == "train":
+        return train_model(options)
     if options.file is not None:
         check_file(run, options.file)
         os.environ[FILE] = str(options.file.absolute())
@@ -38,5 +45,43 @@ def check_file(parser, path):
         parser.exit(2, f"{parser.prog}: {wrong}\n")
 
 
+def train_model(options):
+    """Train, print what is measured on the way, write what came out; the exit status."""
+    import torch
+
+    from mha_viz.core.rules import Wrong
+    from mha_viz.sources.models import DATA
+    from mha_viz.studies.training import train, write
+
+    torch.set_num_threads(1)  # this process is the training's own, and its products are too small to share
+    reports = []
+    try:
+        for report in train(options.name, options.seed, options.steps):
+            reports.append(report)
+            if report.scores is not None:
+                print(line_of(report), flush=True)
+    except Wrong as wrong:
+        print(f"python -m mha_viz train: {wrong}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("stopped: nothing is written", file=sys.stderr)
+        return 130
+    out = options.out or DATA
+    write(options.name, reports, out, options.seed, options.steps)
+    print(f"written to {out}")
+    return 0
+
+
+def line_of(report):
+    """One line: step, losses, accuracies, and for each role the largest weight of a head in each layer."""
+    loss = "" if report.loss is None else f"training loss {report.loss:.4f}, "
+    accuracy = ", ".join(f"{name} {share:.3f}" for name, share in report.scores.accuracy.items())
+    roles = "; ".join(
+        f"{role} {', '.join(f'{max(heads):.2f}' for heads in layers)}" for role, layers in report.scores.roles.items()
+    )
+    measured = f"held-out loss {report.scores.loss:.4f}, right: {accuracy}; best heads by layer: {roles}"
+    return f"step {report.step}/{report.steps}: {loss}{measured}"
+
+
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
