@@ -1,0 +1,165 @@
+"""A shipped model on sequences of its task: what its heads do, what it answers, and what if one of them were off."""
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from mha_viz.core.rules import Wrong
+from mha_viz.recording import Recording
+from mha_viz.settings.rules import LARGEST_SEED, check, choice, number, optional, ruled, split_words, typed_words
+from mha_viz.sources.interventions import read_interventions, told, typed_interventions, write_interventions
+from mha_viz.sources.models import MODELS, Scores, forward, is_right, kept_step, log_softmax, parameters, record, score
+from mha_viz.sources.tasks import PAD, SHOWN, TASKS, UNASKED
+
+MOST_ITEMS = 64
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Which model, on which sequences, with what changed.
+
+    ``snapshot`` is the training step after which the model is taken, one of ``steps(model)``; None takes the final weights.
+    ``batch_size`` sequences are drawn from ``seed``, from a stream that training never draws from. ``words`` are a person's own in
+    their place: a line per sequence, tokens split at white space, checked against the model's vocabulary; shorter lines are padded
+    where the model knows padding. ``interventions`` say what is changed in which layer, as ``read_interventions`` reads it; a
+    tuple of Interventions, one per layer, is taken too and kept as text.
+
+    Raises Wrong for a value that breaks a rule.
+    """
+
+    model: str = ruled("induction", choice(*MODELS))
+    snapshot: int | None = ruled(None, optional(number(0)))
+    seed: int = ruled(0, number(0, LARGEST_SEED))
+    batch_size: int = ruled(4, number(1, MOST_ITEMS))
+    words: str | None = ruled(None, optional(typed_words))
+    interventions: str = ruled("", typed_interventions)
+
+    def __post_init__(self):
+        check(self)
+        if self.snapshot is not None:
+            kept_step(self.model, self.snapshot)
+        model, changes, length = MODELS[self.model], self.changes, self.tokens.shape[1]
+        if len(changes) > model.num_layers:
+            rule = f"names layer {len(changes) - 1}, and {self.model} has {model.num_layers}."
+            right = write_interventions(changes[: model.num_layers])
+            raise Wrong("interventions", self.interventions, rule, [{"interventions": right}])
+        for layer, change in enumerate(changes):
+            try:
+                change.check(model.num_heads, length)
+            except Wrong as wrong:
+                right = (*changes[:layer], replace(change, **wrong.nearest[0]), *changes[layer + 1 :])
+                rule = f"in layer {layer} {wrong.rule}"
+                raise Wrong(
+                    "interventions", self.interventions, rule, [{"interventions": write_interventions(right)}]
+                ) from None
+
+    @property
+    def changes(self):
+        """The Interventions, one per layer, up to the last layer that is changed."""
+        return read_interventions(self.interventions)
+
+    @property
+    def tokens(self):
+        """[N, L] ints, numbers into the vocabulary: the sequences, drawn or typed."""
+        task = TASKS[MODELS[self.model].task]
+        return task.examples(SHOWN, self.seed, self.batch_size) if self.words is None else read_tokens(task, self.words)
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What a model did: a ``recording`` with one Trace per layer, "layer 0" first, and what it answered.
+
+    ``tokens`` [N, L] are numbers into the vocabulary; their texts are the Traces'. ``answers`` [A] names what is asked of each
+    position, and for each of them, [N, L, A]: ``predictions`` and ``targets`` are texts, a target "" where nothing is asked;
+    ``probability``, 0 to 1, is that of the prediction, NaN where it is undefined; ``asked`` and ``right`` are bool, and nothing is
+    right that was not asked.
+    """
+
+    recording: Recording
+    tokens: np.ndarray
+    answers: tuple[str, ...]
+    predictions: np.ndarray
+    targets: np.ndarray
+    probability: np.ndarray
+    asked: np.ndarray
+    right: np.ndarray
+
+    @property
+    def accuracy(self):
+        """By the name of the answer, the share of right ones among those asked here, 0 to 1; NaN where none is asked."""
+        counts = zip(self.answers, self.right.sum(axis=(0, 1)), self.asked.sum(axis=(0, 1)), strict=True)
+        return {name: float(right / asked) if asked else float("nan") for name, right, asked in counts}
+
+
+def trained(settings=None):
+    """The Run of these Trained settings; the notes of its recording say what was changed."""
+    s = settings or Trained()
+    model, tokens, changes = MODELS[s.model], s.tokens, s.changes
+    task = TASKS[model.task]
+    traces, logits = forward(model, parameters(s.model, s.snapshot), tokens, changes)
+    targets = task.targets(tokens)  # [N, L, A]
+    asked = targets != UNASKED  # [N, L, A]
+    texts = np.array((*task.vocabulary, ""))  # the last one, −1, is UNASKED's
+    predictions, probability = texts[logits.argmax(axis=-1)], np.exp(log_softmax(logits).max(axis=-1))  # [N, L, A] each
+    right = is_right(logits, targets) & asked  # [N, L, A]
+    return Run(Recording(traces, told(changes)), tokens, task.answers, predictions, texts[targets], probability, asked, right)
+
+
+@lru_cache(maxsize=64)
+def accuracy(settings):
+    """(Scores without, Scores with) the interventions of these Trained settings, both on the same held-out sequences."""
+    s = settings
+    about = record(s.model)
+    kept = about["final"]
+    if s.snapshot is not None:
+        kept = next(snapshot for snapshot in about["snapshots"] if snapshot["step"] == s.snapshot)
+    without = Scores(kept["loss"], kept["accuracy"], kept["roles"])
+    changes = s.changes
+    return without, score(MODELS[s.model], parameters(s.model, s.snapshot), changes) if changes else without
+
+
+def read_tokens(task, words):
+    """[N, L] ints from lines of texts; raises Wrong for what the task cannot read, with the nearest that it can."""
+    lines = split_words(words)
+    fitting = [fitted(task, line) for line in lines]
+    rule = next((rule for _, rule in fitting if rule), None)
+    right = [line for line, _ in fitting][:MOST_ITEMS]
+    lengths = sorted({len(line) for line in right})
+    if PAD not in task.vocabulary and len(lengths) > 1:
+        rule = (
+            rule or f"must hold lines of one length, and these have {', '.join(map(str, lengths))}: the model knows no padding."
+        )
+        right = [line[: lengths[0]] for line in right]
+    if len(lines) > MOST_ITEMS:
+        rule = rule or f"holds {len(lines)} lines, and may hold {MOST_ITEMS}."
+    if rule:
+        raise Wrong("words", words, rule, [{"words": "\n".join(map(" ".join, right))}])
+    padded = [line + (PAD,) * (lengths[-1] - len(line)) for line in right]
+    return np.array([[task.vocabulary.index(text) for text in line] for line in padded])  # [N, L]
+
+
+def fitted(task, line):
+    """(the nearest line that the task can read, the first rule that ``line`` breaks, None where it breaks none)."""
+    rules, opening, body, padding = [], (), line, ()
+    if task.openings and line[0] in task.openings:
+        opening, body = line[:1], line[1:]
+    elif task.openings:
+        opening = task.openings[:1]
+        rules.append(f"must begin each line with {' or '.join(task.openings)}, and one begins with {line[0]!r}.")
+    while PAD in task.vocabulary and body and body[-1] == PAD:
+        body, padding = body[:-1], padding + (PAD,)
+    strange = [text for text in body if text not in task.body]
+    if strange:
+        where = f"{' or '.join(task.openings)} at the beginning, " if task.openings else ""
+        where += f"{task.body[0]} to {task.body[-1]}" + (f", {PAD} at the end" if PAD in task.vocabulary else "")
+        rules.append(f"holds {strange[0]!r} where the model cannot read it. It reads {where}.")
+    body = tuple(text.lower() for text in body if text.lower() in task.body)
+    least = 1 if task.openings else 3
+    if len(body) < least:
+        rules.append(f"must hold at least {least} of {task.body[0]} to {task.body[-1]} in each line.")
+        body += task.body[: least - len(body)]
+    right = (opening + body + padding)[: task.length]
+    if len(opening + body + padding) > task.length:
+        rules.append(f"holds a line of {len(line)} tokens, and the model knows {task.length} positions.")
+    return right, rules[0] if rules else None
