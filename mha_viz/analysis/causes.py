@@ -28,10 +28,7 @@ def findings(trace, settings=None):
     ``settings`` are those that the Trace was made from, where it was: then somebody chose batch size and length by name, and a
     layout cannot be swapped by mistake.
     """
-    found = [*_all_padded(trace), *_no_key(trace)]
-    if trace.batch is not None:
-        found += [*_inverted_mask(trace.batch), *_float_masks(trace.batch)]
-    found += _dropout(trace)
+    found = [*_all_padded(trace), *_no_key(trace), *_inverted_mask(trace), *_float_masks(trace), *_dropout(trace)]
     if trace.batch is not None and settings is None:
         found += _layout(trace.batch)
     return found
@@ -82,30 +79,42 @@ def _no_key(trace):
         yield Finding(kind, sentence, tuple(items), heads, queries if len(queries) < L else ())
 
 
-def _inverted_mask(batch):
-    mask = batch.attn_mask
-    if mask is None or batch.L < 2:  # a single row that hides everything is inverted from nothing
-        return
-    hides = mask if mask.dtype == bool else np.isneginf(mask)  # [L, S] or [N·H, L, S]
-    bottom_right, top_left = ~Mask(batch.L, batch.S, causal=True).hidden()[0, 0], np.tri(batch.L, batch.S, dtype=bool)  # [L, S]
-    if (hides == bottom_right).all() or (hides == top_left).all():
-        meant = "~attn_mask" if mask.dtype == bool else "−∞ above the diagonal and 0 elsewhere"
-        yield Finding(
-            "inverted_mask",
-            "attn_mask hides exactly what a causal mask shows: each query sees later keys only. In nn.MultiheadAttention True means "
-            f"“may not attend”, in scaled_dot_product_attention “may attend”. Is {meant} meant?",
-        )
+def _masks(trace):
+    """(name, mask) of each mask that came as an array; of a recorded call what it hides, and what it adds to the scores."""
+    batch, rules = trace.batch, trace.rules
+    if batch is not None:
+        found = [("attn_mask", batch.attn_mask), ("key_padding_mask", batch.key_padding_mask)]
+    else:
+        found = [] if rules is None else [("attn_mask", rules.dense), ("attn_mask", rules.bias)]
+    return [(name, mask) for name, mask in found if mask is not None]
 
 
-def _float_masks(batch):
-    for name in ("attn_mask", "key_padding_mask"):
-        mask = getattr(batch, name)
-        if mask is not None and mask.dtype != bool and np.isin(mask, (0, 1)).all() and mask.any():
+def _inverted_mask(trace):
+    L, S = trace.undefined.shape[2], trace.num_positions
+    bottom_right, top_left = ~Mask(L, S, causal=True).hidden()[0, 0], np.tri(L, S, dtype=bool)  # [L, S]
+    for name, mask in _masks(trace):
+        if name != "attn_mask" or L < 2:  # a single row that hides everything is inverted from nothing
+            continue
+        hides = mask if mask.dtype == bool else np.isneginf(mask)  # [..., L, S]
+        if (hides == bottom_right).all() or (hides == top_left).all():
+            meant = "the opposite" if trace.batch is None else "~attn_mask"
+            meant = meant if mask.dtype == bool else "−∞ above the diagonal and 0 elsewhere"
+            yield Finding(
+                "inverted_mask",
+                "attn_mask hides exactly what a causal mask shows: each query sees later keys only. In nn.MultiheadAttention True means "
+                f"“may not attend”, in scaled_dot_product_attention “may attend”. Is {meant} meant?",
+            )
+
+
+def _float_masks(trace):
+    for name, mask in _masks(trace):
+        if mask.dtype != bool and np.isin(mask, (0, 1)).all() and mask.any():
+            remedy = f"To hide keys give bools: {name} == 1 where 1 was to hide, {name} == 0 where 1 was to keep."
             yield Finding(
                 "float_mask",
                 f"{name} holds the numbers 0 and 1 only, as a mask of yes and no would. Numbers are added to the scores: 1 hides "
-                "nothing and multiplies a weight by e = 2.718 before its row is made to sum to 1. To hide keys give bools: "
-                f"{name} == 1 where 1 was to hide, {name} == 0 where 1 was to keep.",
+                "nothing and multiplies a weight by e = 2.718 before its row is made to sum to 1. "
+                f"{'To hide keys give bools.' if trace.batch is None else remedy}",
             )
 
 
