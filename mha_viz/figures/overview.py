@@ -21,7 +21,7 @@ def spec(traces, view, layer, theme="light", width=1104):
     """
     theme, chosen = THEMES[theme].dressed(view.colors), choose(traces[layer], view)
     layers, item = alike(traces, layer, chosen.item), chosen.item
-    scale = Scale.of([traces[i].weights[item][:, ~traces[i].query_padding[item]] for i in layers], view)
+    scale = Scale.of([traces[i].weights[item][:, ~traces[i].query_padding[item]] for i in layers], view, traces[layer].quantity)
     H, L, S = traces[layer].weights.shape[1:]
     maps, looks = [], []
     for row, i in enumerate(layers):
@@ -33,10 +33,12 @@ def spec(traces, view, layer, theme="light", width=1104):
         looks.append({name: np.broadcast_to(cells, (H, *cells.shape[1:])) for name, cells in own.items()})  # [H, L, S] each
     looks = {name: np.concatenate([own[name] for own in looks]) for name in looks[0]}  # [layers · H, L, S] each
     left = max(width_of(f"layer {i}", 14) for i in layers) + 12
-    place = arrange_grid(width, len(layers), H, L, S, left, ticks_width(scale), around.label_widths([map.label for map in maps]))
+    place = arrange_grid(
+        width, len(layers), H, L, S, left, ticks_width(scale), around.label_widths([map.label for map in maps])
+    )
     picked = layers.index(layer) * H + chosen.head, chosen.query, chosen.key
-    pooled = around.pooled(strip_pool(place, (L, S)), None)
-    texts = [text + more for more in pooled for text in captions(traces, layers, view)]
+    pooled = around.pooled(strip_pool(place, (L, S)), None, traces[layer].quantity)
+    texts = [text + around.weighted(traces[layer]) + more for more in pooled for text in captions(traces, layers, view)]
     found = picture(place, Tiles(tuple(maps), looks, *sides(traces[layer], item, width)), [], picked, [scale], theme, [texts])
     for row, i in enumerate(layers):
         tile = place.strip.place(row * H)

@@ -168,3 +168,40 @@ def escape(text):
     from mha_viz.pages.messages import plain
 
     return plain(text)
+
+
+def about():
+    """Which file it is."""
+    found = st.session_state.opened[current()][0]
+    st.markdown(f"**{escape(found.name)}** · {found.kind}")
+
+
+def here(layer):
+    """What would be pinned: this file's layer."""
+    return Opened(current(), layer)
+
+
+def trace_of(other, layer):
+    """The Trace of the pinned layer of an opened file; raises Wrong where it is not open any more."""
+    opened = st.session_state.opened
+    if other.file not in opened:
+        raise Wrong("pinned", other.file, "is not open in this session: open the file again.", [{"pinned": None}])
+    traces = opened[other.file][2].traces
+    index = layer if other.layer is None else other.layer
+    if index >= len(traces):
+        raise Wrong("pinned", index, f"points to layer {index}, and {other.file} has {len(traces)}.", [{"pinned": None}])
+    return traces[index]
+
+
+def inputs(layer):
+    """The calls of the same module: each ran on an input of its own."""
+    traces = recording().traces
+    return [trace for trace in traces if trace.name == traces[layer].name]
+
+
+def go_to(example):
+    """Which layer of the View shows the input of an example."""
+    traces = recording().traces
+    layer = st.session_state.view.layer
+    same = [i for i, trace in enumerate(traces) if trace.name == traces[layer].name]
+    return {"layer": same[example.trace]}

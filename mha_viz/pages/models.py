@@ -1,10 +1,10 @@
 """Models: every layer and head of a model, and one of them beside the average of its layer."""
 
-
 import streamlit as st
 
-from mha_viz.pages import from_file, source
+from mha_viz.pages import from_file, from_trained, source
 from mha_viz.pages.draft import CHOICES, draw
+from mha_viz.pages.head_panel import head_panel
 from mha_viz.pages.messages import plain, say_error, say_notes
 from mha_viz.pages.places import enter
 from mha_viz.pages.save import save
@@ -14,7 +14,8 @@ from mha_viz.pages.statistics_table import statistics_table
 from mha_viz.pages.toolbar import change, show, toolbar
 from mha_viz.pages.warm import warm_up
 
-PAGES = {"file": from_file}
+SOURCES = {"trained": from_trained, "file": from_file}
+WORDS = {"trained": "shipped", "file": "your file"}
 
 
 def page():
@@ -22,14 +23,16 @@ def page():
     source.arrive()
     from_file.open_named()
     with st.sidebar:
-        PAGES[st.session_state.source].sidebar()
+        choose_source()
+        here().sidebar()
     warm_up()
     if st.session_state.wrong_source is not None:
         say_error(st.session_state.wrong_source)
     say_notes(source.notes())
-    from_file.questions()
-    if recording() is None:
-        nothing_yet()
+    if st.session_state.source == "file":
+        from_file.questions()
+    if here().recording() is None:
+        st.markdown("Open a file on the left: a recording of your own model, its weights, or its attention maps.")
         return
     above()
     toolbar_alone()
@@ -37,27 +40,33 @@ def page():
     table()
 
 
-def recording():
-    return PAGES[st.session_state.source].recording()
+def here():
+    """The module of the source that is looked at."""
+    return SOURCES[st.session_state.source]
+
+
+def choose_source():
+    st.session_state.view_source = st.session_state.source
+    st.segmented_control(
+        "source", list(SOURCES), format_func=WORDS.get, key="view_source", required=True, label_visibility="collapsed", width="stretch",
+        on_change=lambda: source.choose_source(st.session_state.view_source),
+    )  # fmt: skip
 
 
 def layer():
     """The place of the layer that is looked at, and its Trace; the first where the View's is beyond the model."""
-    traces = recording().traces
+    traces = here().recording().traces
     index = st.session_state.view.layer
     index = index if index < len(traces) else 0
     return index, traces[index]
 
 
-def nothing_yet():
-    st.markdown("Open a file on the left: a recording of your own model, its weights, or its attention maps.")
-
-
 @st.fragment(key="above")
 def above():
     """The model: what is to be known of the run, its layers and heads as small maps, and the shapes of the chosen layer."""
-    found, (index, trace) = recording(), layer()
+    found, (index, trace) = here().recording(), layer()
     with st.container(key="messages"):
+        here().about()
         if found.cause is not None:
             st.error(f"**First not finite here.** {plain(found.cause.sentence)}", icon=":material/error:")
         for note in found.notes:
@@ -65,18 +74,25 @@ def above():
     if len(found.traces) > 1:
         with st.container(key="overview_box", height=360 if len(found.traces) > 6 else "content"):
             overview(found.traces, index)
+    if len(found.traces) == 1:
+        st.html(trace_strip(trace))
+        return
     names, strip = st.columns([1, 3], vertical_alignment="center")
     with names:
-        named = [f"layer {i} · {one.name}" for i, one in enumerate(found.traces)]
-        show("layer", st.selectbox, "layer", index, rerun=CHOICES, options=list(range(len(named))), format_func=named.__getitem__)
+        named = [one.name if one.name == f"layer {i}" else f"layer {i} · {one.name}" for i, one in enumerate(found.traces)]
+        show(
+            "layer", st.selectbox, "layer", index, rerun=CHOICES, options=list(range(len(named))), format_func=named.__getitem__
+        )
     strip.html(trace_strip(trace))
 
 
 def overview(traces, index):
+    from mha_viz.analysis import shown_trace
     from mha_viz.components import live, measured_width
     from mha_viz.figures.overview import describe, place_of, spec
 
     view = st.session_state.view
+    traces = [shown_trace(trace, view) for trace in traces]
 
     def choose(choices):
         layer, head = place_of(traces, index, choices[-1]["head"])
@@ -96,11 +112,13 @@ def toolbar_alone():
 def stage():
     """What is shown of the chosen layer."""
     st.session_state.staged = True
-    _, trace = layer()
+    index, trace = layer()
+    module = here()
+    subject = Subject(trace, module.here(index), source.spelled, source.unspelled, lambda other: module.trace_of(other, index))
     with st.container(key="stage"):
-        here = source.settings()
-        heads_and_average(Subject(trace, here, source.spelled, source.unspelled, lambda other: trace), choose_and_mark, len(recording().traces) == 1)
-    source.write_address()
+        heads_and_average(subject, choose_and_mark, strip=len(module.recording().traces) == 1)
+    if not st.session_state.get("playing"):  # Back should not lead through every snapshot that was played
+        source.write_address()
 
 
 def choose_and_mark(choices):
@@ -113,7 +131,11 @@ def choose_and_mark(choices):
 
 @st.fragment(key="table")
 def table():
-    statistics_table(recording().traces, st.session_state.view)
+    """What belongs to all heads, and to the chosen one beyond this picture."""
+    index, _ = layer()
+    traces, view = here().recording().traces, st.session_state.view
+    head_panel(here(), traces, index, view)
+    statistics_table(traces, view)
 
 
 page()

@@ -66,7 +66,8 @@ def chosen_number(trace, choice, pinned=None):
     if pinned is not None and has_cell(pinned, choice):
         before = pinned.weights[item, head, query, key]
         change = f" · A <b>{written(before)}</b> · B − A <b>{trace.weights[item, head, query, key] - before:+.6f}</b>"
-    where = f"head {head} · {asks} → {is_read}"
+    what = "" if trace.quantity == "weight" else f"{trace.quantity}: "
+    where = f"{what}head {head} · {asks} → {is_read}"
     return f"<p class='chosen' role='status'>{where} <b>{in_head}</b> · average <b>{in_average}</b>{change}</p>"
 
 

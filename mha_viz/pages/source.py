@@ -4,7 +4,7 @@ Each kind of source has its settings, a frozen dataclass. All are kept, so that 
 nothing.
 """
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from urllib.parse import parse_qsl, urlencode
 
 import streamlit as st
@@ -12,8 +12,9 @@ import streamlit as st
 from mha_viz.core.rules import Wrong, one_of
 from mha_viz.pages.from_file import Opened
 from mha_viz.settings import View, from_address, to_address
+from mha_viz.sources.trained import Trained
 
-KINDS = {"file": Opened}  # by the name of the source; the first is looked at where nothing else is said
+KINDS = {"trained": Trained, "file": Opened}  # by the name of the source; the first is looked at where nothing else is said
 
 
 def arrive():
@@ -73,23 +74,25 @@ def change(**values):
         state.wrong_source = wrong
 
 
-def hold(name, widget, label, spell=None, read=None, **options):
+def hold(name, widget, label, spell=None, read=None, with_it=(), **options):
     """The widget of the field ``name``, holding what the settings say; ``spell`` and ``read`` are between the field and its widget.
+    The fields ``with_it`` go back to their defaults when it changes.
 
     What is wrong stays in the widget to be mended.
     """
     key, state = f"source_{name}", st.session_state
     value = getattr(settings(), name)
     state[key] = state.typed.get(name, spell(value) if spell else value)
-    return widget(label, key=key, on_change=_take, args=(name, read), **options)
+    return widget(label, key=key, on_change=_take, args=(name, read, with_it), **options)
 
 
-def _take(name, read):
+def _take(name, read, with_it):
     state = st.session_state
     value = state[f"source_{name}"]
     before = settings()
+    defaults = {other: type(before).__dataclass_fields__[other].default for other in with_it}
     try:
-        change(**{name: read(value) if read else value})
+        change(**{name: read(value) if read else value}, **defaults)
     except Wrong as wrong:
         state.wrong_source = wrong
     if state.wrong_source is None:
@@ -102,7 +105,7 @@ def _take(name, read):
 
 def spelled(here):
     """These settings as the query part of an address."""
-    return urlencode(to_address(type(here), **asdict(here)))
+    return urlencode(to_address(type(here), **vars(here)))
 
 
 def unspelled(query):
@@ -124,7 +127,7 @@ def write_address():
     state, here = st.session_state, settings()
     state.written = here, state.view
     spelled = {} if state.source == next(iter(KINDS)) else {"source": state.source}
-    spelled |= to_address(type(here), **asdict(here)) | to_address(**asdict(state.view))
+    spelled |= to_address(type(here), **vars(here)) | to_address(**vars(state.view))
     if spelled != state.address:
         state.behind.append(state.address)
         state.address = spelled

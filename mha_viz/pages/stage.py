@@ -34,10 +34,11 @@ def heads_and_average(subject, choose_cells, strip=True):
 
     It has no ``strip`` of all heads where a page shows them elsewhere.
     """
-    from mha_viz.analysis import choose
+    from mha_viz.analysis import choose, shown_trace
     from mha_viz.components import live, measured_width
 
-    trace, view = subject.trace, st.session_state.view
+    view = st.session_state.view
+    trace = shown_trace(subject.trace, view)
     st.session_state.pinnable = subject.spell(subject.settings)
     choice = choose(trace, view)
     pinned_from, pinned, wrong_pin = pinned_trace(subject, view)
@@ -45,7 +46,7 @@ def heads_and_average(subject, choose_cells, strip=True):
     with st.container(key="findings"):
         say_wrong_view()
         say_notes(wrong_pin)
-        say_findings(trace, subject.settings)
+        say_findings(subject.trace, subject.settings)
     look = {"theme": st.context.theme.type or "light", "width": measured_width("picture")}
     figure, alt = picture(trace, pinned, view, look, strip)
     live(figure, key="picture", alt=alt, on_choose=choose_cells, on_reset=let_go, save=st.session_state.get("saving"))
@@ -53,7 +54,7 @@ def heads_and_average(subject, choose_cells, strip=True):
     with st.container(key="compared"):
         if pinned is not None:
             changes(pinned, trace, pinned_from, subject.settings, choice)
-    number_panel(trace, view, choice, look)
+    number_panel(subject.trace, view, choice, look)
 
 
 def picture(trace, pinned, view, look, strip):
@@ -73,11 +74,13 @@ def picture(trace, pinned, view, look, strip):
 
 def pinned_trace(subject, view):
     """The settings and the Trace of A, each None where nothing is pinned; and a list of what is wrong with what is pinned."""
+    from mha_viz.analysis import shown_trace
+
     if view.pinned is None:
         return None, None, []
     try:
         settings = subject.unspell(view.pinned)
-        return settings, subject.trace_of(settings), []
+        return settings, shown_trace(subject.trace_of(settings), view), []
     except Wrong as wrong:
         return None, None, [wrong]
 

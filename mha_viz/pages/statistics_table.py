@@ -1,27 +1,27 @@
 """The statistics of every head of a model, as a table to sort; a row opens its head."""
 
+import math
+
 import streamlit as st
 
-from mha_viz.pages.draft import CHOICES, draw
+from mha_viz.pages.messages import plain
 from mha_viz.pages.toolbar import change
 
 
 def statistics_table(traces, view):
+    """A folded table: a row per head, a column per statistic; computed while it is open."""
     folded = st.expander("Statistics of all heads", key="statistics", on_change="rerun")
     if not folded.open:
         return
-    from mha_viz.analysis.statistics import STATISTICS, statistic
+    from mha_viz.analysis.statistics import STATISTICS
+    from mha_viz.analysis.table import head_table
 
-    rows = {"layer": [], "head": []} | {name: [] for name in STATISTICS}
-    for index, trace in enumerate(traces):
-        if view.item >= len(trace.weights):
-            continue
-        H = trace.weights.shape[1]
-        rows["layer"] += [index] * H
-        rows["head"] += list(range(H))
-        for name in STATISTICS:
-            rows[name] += statistic(trace, view.item, name).tolist()
-    columns = {
+    table = head_table(traces, view.item)
+    columns = {"layer": [row.trace for row in table.rows], "head": [row.head for row in table.rows]}
+    for name in STATISTICS:
+        values = [row.values[name] for row in table.rows]
+        columns[name] = [None if math.isnan(value) else value for value in values]  # an empty cell: no meaning here
+    config = {
         name: st.column_config.NumberColumn(one.label, help=one.meaning, format="percent" if one.unit == "%" else "%.1f")
         for name, one in STATISTICS.items()
     }
@@ -29,9 +29,32 @@ def statistics_table(traces, view):
     def go_to():
         chosen = st.session_state.statistics_chosen["selection"]["rows"]
         if chosen:
-            change(layer=rows["layer"][chosen[0]], head=rows["head"][chosen[0]], cell=None)
-            draw(CHOICES)
+            row = table.rows[chosen[0]]
+            change(layer=row.trace, head=row.head, cell=None)
+            st.rerun()
 
+    folded.caption("Of the batch item that is shown. Click a column's name to sort, a row's left edge to see the head..")
     folded.dataframe(
-        rows, hide_index=True, column_config=columns, key="statistics_chosen", on_select=go_to, selection_mode="single-row"
+        columns,
+        hide_index=True,
+        column_config=config,
+        key="statistics_chosen",
+        on_select=go_to,
+        selection_mode="single-row",
+        placeholder="n/a",
     )
+    for note in (*table.notes, *reasons(traces, view)):
+        folded.caption(plain(note))
+
+
+def reasons(traces, view):
+    """Why a statistic has no meaning for a whole layer, each reason once."""
+    from mha_viz.analysis.statistics import STATISTICS, why_not
+
+    found = {}
+    for trace in traces:
+        for name in STATISTICS:
+            reason = why_not(trace, view.item, name) if view.item < len(trace.weights) else None
+            if reason:
+                found.setdefault(f"{STATISTICS[name].label}: {reason}", None)
+    return list(found)

@@ -6,8 +6,8 @@ import streamlit as st
 
 from mha_viz.core.rules import Wrong
 from mha_viz.pages import draft
-from mha_viz.pages.draft import CHOICES, PICTURE
-from mha_viz.settings import ARRANGEMENTS, COLORS, PICTURES, SCALES, View
+from mha_viz.pages.draft import CHOICES, PICTURE, STAGE
+from mha_viz.settings import ARRANGEMENTS, COLORS, PICTURES, SCALES, WEIGHTINGS, View
 
 ARRANGEMENT_WORDS = {"pair": "pair", "all": "all", "one": "one"}
 SCALE_WORDS = {
@@ -16,6 +16,7 @@ SCALE_WORDS = {
     "percentile": "clipped at the 99th percentile",
     "row": "each row to its own maximum",
 }
+WEIGHTING_WORDS = {"weights": "attention weights", "norms": "value-norm weighted"}
 COLOR_WORDS = {"ink": "ink", "viridis": "Viridis", "cividis": "Cividis", "grey": "grey"}
 
 
@@ -82,6 +83,15 @@ def subset(view, H):
 
 
 def scale(trace, view):
+    from mha_viz.analysis import why_no_norms
+
+    missing = why_no_norms(trace)
+    show(
+        "weighting", st.radio, "cells", view.weighting, rerun=STAGE, options=list(WEIGHTINGS), format_func=WEIGHTING_WORDS.get,
+        label_visibility="visible", disabled=missing is not None, horizontal=True,
+        help=f"Not here: {missing}." if missing else "A large weight on a short vector brings little: weight × ‖v · Wᴼ‖, each row "
+        "divided by its sum (Kobayashi et al. 2020).",
+    )  # fmt: skip
     show(
         "scale", st.radio, "colours", view.scale, rerun=PICTURE, options=list(SCALES), format_func=SCALE_WORDS.get,
         label_visibility="visible",

@@ -25,6 +25,14 @@ def synthetic_trace(settings):
     return shared_trace(settings)
 
 
+@st.cache_resource(max_entries=48, show_spinner=False)
+def trained_run(settings):
+    """The Run of a shipped model, shared by every session that asks for the same; all snapshots of one stay while they are played."""
+    from mha_viz.sources.trained import trained
+
+    return trained(settings)
+
+
 @st.cache_resource(max_entries=8, show_spinner="Computing…")
 def shared_trace(settings):
     """The Trace of these Settings, shared by every session that asks for the same."""

@@ -1,0 +1,260 @@
+"""A shipped model: which one, after how many steps of training, on what, and what if."""
+
+import time
+from dataclasses import replace
+from html import escape
+
+import streamlit as st
+
+from mha_viz.core.intervention import WAYS, Intervention
+from mha_viz.core.rules import Wrong
+from mha_viz.pages import source
+from mha_viz.pages.training import train_button
+from mha_viz.pages.warm import trained_run
+from mha_viz.sources.interventions import read_interventions, write_interventions
+from mha_viz.sources.models import MODELS, steps
+from mha_viz.sources.models import record as made
+from mha_viz.sources.tasks import TASKS
+from mha_viz.sources.trained import MOST_ITEMS
+
+PACE = 0.7  # seconds that a snapshot is looked at while they are played
+WAY_WORDS = {"zero": "zero: says nothing", "mean": "mean: always says the same", "uniform": "uniform: reads all alike"}
+
+
+def sidebar():
+    s = source.settings()
+    source.hold(
+        "model", st.selectbox, "model", with_it=("snapshot", "words", "interventions"), options=list(MODELS),
+        format_func=lambda name: MODELS[name].title,
+        help="Each was trained from random weights by `python -m mha_viz train NAME`.",
+    )  # fmt: skip
+    snapshots(s)
+    st.markdown("**Input**")
+    text = "Words of your own: a line for each sequence. Empty draws them from the seed."
+    source.hold("words", st.text_area, text, spell=lambda words: words or "", read=lambda typed: typed.strip() or None, height=88,
+                placeholder=placeholder(s), label_visibility="collapsed", help=vocabulary(s))  # fmt: skip
+    if s.words is None:
+        left, right = st.columns(2)
+        with left:
+            source.hold(
+                "batch_size", st.number_input, "sequences", step=1, help="How many are drawn, none of them seen in training."
+            )
+        with right:
+            source.hold("seed", st.number_input, "seed", step=1, help="Draws the sequences.")
+    what_if(s)
+    train_button(s.model)
+
+
+def snapshots(s):
+    """The slider over training, and the button that plays it."""
+    kept = steps(s.model)
+    last = kept[-1]
+    source.hold(
+        "snapshot", st.select_slider, "training steps", options=list(kept),
+        spell=lambda step: last if step is None else step, read=lambda step: None if step == last else step,
+        help="The model as it was after so many steps: watch the heads form.",
+    )  # fmt: skip
+    state = st.session_state
+    playing = state.get("playing", False)
+    st.button(
+        "Stop" if playing else "Play the training",
+        on_click=play,
+        args=(not playing,),
+        icon=":material/stop:" if playing else ":material/play_arrow:",
+    )
+    if playing:
+        advance()
+
+
+def play(on):
+    state = st.session_state
+    state.playing, state.next_at = on, time.monotonic() + PACE
+    if on and source.settings().snapshot is None:
+        source.change(snapshot=steps(source.settings().model)[0])
+
+
+@st.fragment(run_every=PACE)
+def advance():
+    """Go on to the next snapshot once this one was looked at for PACE seconds, until the last."""
+    state, now = st.session_state, time.monotonic()
+    if now < state.next_at:
+        return
+    state.next_at = now + PACE
+    s = source.settings()
+    after = [step for step in steps(s.model) if s.snapshot is not None and step > s.snapshot]
+    state.playing = len(after) > 1
+    source.change(snapshot=after[0] if len(after) > 1 else None)
+    st.rerun()
+
+
+def placeholder(s):
+    task = TASKS[MODELS[s.model].task]
+    return " ".join([*task.openings[:1], *task.body[:4], *task.body[1:4]])
+
+
+def vocabulary(s):
+    task = TASKS[MODELS[s.model].task]
+    first = f"The first is {' or '.join(task.openings)}; then " if task.openings else "Tokens: "
+    return f"{first}{task.body[0]} to {task.body[-1]}, at most {task.length} in all, between spaces."
+
+
+def what_if(s):
+    """Heads off, keys hidden, another temperature."""
+    model, changes = MODELS[s.model], list(read_interventions(s.interventions))
+    changes += [Intervention()] * (model.num_layers - len(changes))
+    heads = [(layer, head) for layer in range(model.num_layers) for head in range(model.num_heads)]
+    off = {(layer, head): way for layer, change in enumerate(changes) for head, way in change.off}
+    with st.expander("What if …", expanded=bool(s.interventions)):
+        put(
+            "off", st.pills, "heads off", list(off), options=heads, selection_mode="multi", format_func=lambda at: f"{at[0]}·{at[1]}",
+            help="layer · head",
+        )  # fmt: skip
+        way = next(iter(off.values()), st.session_state.get("way", WAYS[0]))
+        put("way", st.selectbox, "put off by", way, options=list(WAYS), format_func=WAY_WORDS.get)
+        keys = ", ".join(map(str, changes[0].hidden_keys))
+        put(
+            "keys",
+            st.text_input,
+            "tokens masked",
+            keys,
+            placeholder="none",
+            help="Positions that no query may read, in any layer: “3, 4”.",
+        )
+        put("temperature", st.number_input, "temperature", changes[0].temperature, step=0.25, format="%.2f",
+            help="Divides the scores of every layer: below 1 sharper, above 1 flatter.")  # fmt: skip
+        if s.interventions:
+            st.button("Undo all", on_click=source.change, kwargs={"interventions": ""})
+            st.caption("Pin the model as it is as A first, and see A, B and B − A.")
+
+
+def put(name, widget, label, value, **options):
+    """A widget of what is changed; what is wrong stays in it to be mended."""
+    key = f"what_if_{name}"
+    st.session_state[key] = st.session_state.typed.get(key, value)
+    widget(label, key=key, on_change=take, **options)
+
+
+def take():
+    """Make the interventions that the widgets say."""
+    state = st.session_state
+    off, way, keys, temperature = (state[f"what_if_{name}"] for name in ("off", "way", "keys", "temperature"))
+    state.way = way
+    try:
+        try:
+            hidden = tuple(int(part) for part in keys.replace(",", " ").split())
+        except ValueError:
+            raise Wrong("tokens masked", keys, "must be positions, whole numbers from 0 on, as in “3, 4”.") from None
+        changes = [
+            Intervention(tuple((head, way) for at, head in off if at == layer), hidden, temperature)
+            for layer in range(MODELS[source.settings().model].num_layers)
+        ]
+        source.change(interventions=write_interventions(changes))
+    except Wrong as wrong:
+        state.wrong_source = wrong
+    if state.wrong_source is None:
+        for name in ("keys", "temperature", "off"):
+            state.typed.pop(f"what_if_{name}", None)
+    else:
+        state.typed |= {"what_if_keys": keys, "what_if_temperature": temperature, "what_if_off": off}
+
+
+def recording():
+    return trained_run(source.settings()).recording
+
+
+def about():
+    """What the model is, how well it does, its training, and what it answers here."""
+    from mha_viz.components import measured_width
+    from mha_viz.figures.curves import curves, describe
+
+    s = source.settings()
+    model, kept = MODELS[s.model], made(s.model)
+    words, picture = st.columns([3, 2], vertical_alignment="top")
+    with words:
+        st.markdown(f"**{model.title}.** {model.shows}")
+        st.html(scores(s))
+        st.html(answers(s))
+    training = kept["snapshots"]
+    lines = {"loss": [one["loss"] for one in training]}
+    lines |= {name_of(name): [one["accuracy"][name] for one in training] for name in training[0]["accuracy"]}
+    at = training[-1]["step"] if s.snapshot is None else s.snapshot
+    told = [one["step"] for one in training]
+    figure = curves(told, lines, at, st.context.theme.type or "light", max(300, int(measured_width("picture") * 0.38)))
+    picture.plotly_chart(
+        figure, key="curves", theme=None, width="content", config={"displayModeBar": False}, alt=describe(told, lines, at)
+    )
+
+
+def name_of(answer):
+    return "accuracy" if answer in ("next", "answer") else f"accuracy: {answer}"
+
+
+def scores(s):
+    """Accuracy and loss on sequences that training never saw; beside A's, and without what was changed."""
+    from mha_viz.sources.trained import accuracy
+
+    without, found = accuracy(s)
+    told = [
+        f"{name_of(name)} <b>{value:.3f}</b>{change(without.accuracy[name], value)}" for name, value in found.accuracy.items()
+    ]
+    told.append(f"loss <b>{found.loss:.4f}</b>{change(without.loss, found.loss, 4)}")
+    pinned = st.session_state.view.pinned
+    if pinned is not None:
+        try:
+            _, a = accuracy(source.unspelled(pinned))
+            told.append(
+                "A: " + ", ".join(f"{name_of(name)} {value:.3f}" for name, value in a.accuracy.items()) + f", loss {a.loss:.4f}"
+            )
+        except Wrong:
+            pass  # said where A would be shown
+    return f"<p class='mode'>held out, {made(s.model)['held_out']} sequences: {' · '.join(told)}</p>"
+
+
+def change(before, after, digits=3):
+    return "" if before == after else f" (unchanged model {before:.{digits}f}, {after - before:+.{digits}f})"
+
+
+def answers(s):
+    """The tokens of the batch item that is shown, and under each what the model answers; a wrong one is struck out beside the right."""
+    run = trained_run(s)
+    item = st.session_state.view.item
+    item = item if item < len(run.tokens) else 0
+    texts = run.recording.traces[0].query_tokens[item]
+    rows = [f"<tr><th>reads</th>{''.join(f'<td>{escape(text)}</td>' for text in texts)}</tr>"]
+    for a, name in enumerate(run.answers):
+        cells = []
+        for place in range(len(texts)):
+            said, right = escape(run.predictions[item, place, a]), escape(run.targets[item, place, a])
+            if not run.asked[item, place, a]:
+                cells.append("<td></td>")
+            elif run.right[item, place, a]:
+                cells.append(f"<td title='right, probability {run.probability[item, place, a]:.3f}'><b>{said}</b></td>")
+            else:
+                cells.append(f"<td title='wrong, probability {run.probability[item, place, a]:.3f}'><s>{said}</s> {right}</td>")
+        rows.append(f"<tr><th>{'says' if len(run.answers) == 1 else name}</th>{''.join(cells)}</tr>")
+    return f"<div class='answers'><table>{''.join(rows)}</table></div>"
+
+
+def trace_of(other, layer):
+    """The Trace of the same layer in the model of other settings."""
+    return trained_run(other).recording.traces[layer]
+
+
+def here(layer):
+    """These settings, as they are pinned."""
+    return replace(source.settings())
+
+
+def inputs(layer):
+    """Traces of this layer on more sequences than are shown, to find a head's strongest examples in."""
+    return [trained_run(many()).recording.traces[layer]]
+
+
+def go_to(example):
+    """Show the input of an example."""
+    source.change(batch_size=MOST_ITEMS, words=None)
+    return {}
+
+
+def many():
+    return replace(source.settings(), batch_size=MOST_ITEMS, words=None)
