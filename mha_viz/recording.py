@@ -19,21 +19,23 @@ FORMAT = "mha_viz recording 1"
 
 @dataclass(frozen=True)
 class Cause:
-    """Where something first became NaN or infinite: the ``trace``, by its place in the recording, and a sentence that says why.
+    """Why something became NaN or infinite: a sentence, and the ``trace`` where it did, by its place in the recording.
 
-    ``item``, ``head``, ``query`` lead there; None where it cannot be said.
+    ``item``, ``head``, ``query`` lead there. What cannot be said is None; so is ``trace`` where it was outside attention.
     """
 
-    trace: int
+    trace: int | None
     sentence: str
     item: int | None = None
     head: int | None = None
     query: int | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Recording:
     """Every attention call of one run, in order: ``traces``, each with the ``name`` of its module.
+
+    While ``record`` records it is empty; it is filled when the run ends.
 
     ``notes`` are sentences about the recording itself: what it left out, what it changed. ``cause`` is None where all is finite, or
     where nobody looked.
@@ -88,9 +90,13 @@ def _read(path):
         raise Wrong("file", str(path), f"cannot be read as safetensors: {error}.") from error
     if not is_recording(metadata):
         raise Wrong("file", str(path), "holds tensors and no recording: recording.save(…) writes one.")
-    about = json.loads(metadata["mha_viz"])
-    if about.get("format") != FORMAT:
-        raise Wrong("file", str(path), f"has the format {about.get('format')!r}; this version reads {FORMAT!r}.")
+    try:
+        about = json.loads(metadata["mha_viz"])
+        written = about["format"]
+    except (json.JSONDecodeError, TypeError, KeyError) as error:
+        raise Wrong("file", str(path), f"is called a recording, and what describes it cannot be read: {error}.") from error
+    if written != FORMAT:
+        raise Wrong("file", str(path), f"has the format {written!r}; this version reads {FORMAT!r}.")
     return tensors, about
 
 
@@ -128,5 +134,7 @@ def _put_together(tensors, i, described):
     if "weights" in arrays:
         return trace_of_maps(arrays["weights"], tokens, described["name"], max(CLOSE.values()))  # checked as what they were made from
     mask = replace(Mask(**described["mask"]), **{name: arrays.get(name) for name in ("padded", "dense", "bias")})
-    known = {name: arrays.get(name) for name in ("q", "k", "v", "out_weight", "out_bias")}
-    return trace_of_call(Call(**known, mask=mask, scale=described["scale"], tokens=tokens, name=described["name"]))
+    known = {name: arrays.get(name) for name in ("v", "out_weight", "out_bias")}
+    return trace_of_call(
+        Call(arrays["q"], arrays["k"], **known, mask=mask, scale=described["scale"], tokens=tokens, name=described["name"])
+    )
