@@ -16,6 +16,7 @@ _HOMES = {
     "attend": "mha_viz.core.attend",
     "heads": "mha_viz.figures.heads",
     "load": "mha_viz.recording",
+    "record": "mha_viz.sources.recorded",
     "synthetic": "mha_viz.sources.synthetic",
 }
 __all__ = list(_HOMES)

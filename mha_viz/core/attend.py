@@ -109,7 +109,7 @@ def check_memory(N, H, L, S, E, *, dtype="float32", dropout=False, available=Non
             "source_len": _largest(S, lambda length: fits(needed(S=length))),
         }
     largest["batch_size"] = _largest(N, lambda count: fits(needed(N=count)))
-    rule = f"[N, H, L, S] = [{N}, {H}, {L}, {S}] would take {_size(needed())} with every intermediate, {_limit(available)}"
+    rule = f"[N, H, L, S] = [{N}, {H}, {L}, {S}] would take {readable_size(needed())} with every intermediate, {_limit(available)}"
     raise Wrong("seq_len", L, rule, [{name: value} for name, value in largest.items() if value])
 
 
@@ -122,7 +122,7 @@ def check_layer_memory(embed_dim, kdim=None, vdim=None, num_heads=1, *, availabl
     available, fits = _free(available)
     if not fits(needed(embed_dim)):
         right = num_heads * _largest(embed_dim // num_heads, lambda size: fits(needed(size * num_heads)))
-        rule = f"the weights would take {_size(needed(embed_dim))}, {_limit(available)}"
+        rule = f"the weights would take {readable_size(needed(embed_dim))}, {_limit(available)}"
         raise Wrong("embed_dim", embed_dim, rule, [{"embed_dim": right}] if right else [])
 
 
@@ -138,10 +138,10 @@ def _largest(most, fits):
 
 
 def _limit(available):
-    return f"and {_size(available / 2)} may be used, half of what is free."
+    return f"and {readable_size(available / 2)} may be used, half of what is free."
 
 
-def _size(count):
+def readable_size(count):
     for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
         if count < 1024 or unit == "TiB":
             return f"{count:.4g} {unit}"

@@ -154,20 +154,24 @@ class Steps:
 @torch.no_grad()
 def project_batch(layer, W, batch, dtype):
     """q [N·H, L, D], k and v [N·H, S, D] of a batch, the extra columns of ``add_bias_kv`` and ``add_zero_attn`` included."""
-    N, H, D = batch.N, layer.num_heads, layer.head_dim
     query = _sequence_first(batch.query, dtype)  # [L, N, E]
     key = query if batch.key is None else _sequence_first(batch.key, dtype)  # [S, N, kdim]
     value = key if batch.value is None else _sequence_first(batch.value, dtype)  # [S, N, vdim]
+    return project_heads(W, query, key, value, layer.num_heads, layer.add_zero_attn)
+
+
+def project_heads(W, query, key, value, num_heads, add_zero_attn):
+    """q [N·H, L, D], k and v [N·H, S, D] of query [L, N, E], key [S, N, kdim] and value [S, N, vdim], extra columns included."""
     q, k, v = project(W, query, key, value)  # [L|S, N, H·D] each
+    N, D = q.shape[1], q.shape[2] // num_heads
     if "bias_k" in W:
         k = torch.cat([k, W["bias_k"].repeat(1, N, 1)])  # [S + 1, N, H·D]
         v = torch.cat([v, W["bias_v"].repeat(1, N, 1)])  # [S + 1, N, H·D]
-    q, k, v = (t.view(t.shape[0], N * H, D).transpose(0, 1) for t in (q, k, v))  # [N·H, L|S, D] each
-    if layer.add_zero_attn:
-        zero = k.new_zeros(N * H, 1, D)
+    q, k, v = (t.view(t.shape[0], N * num_heads, D).transpose(0, 1) for t in (q, k, v))  # [N·H, L|S, D] each
+    if add_zero_attn:
+        zero = k.new_zeros(N * num_heads, 1, D)
         k, v = torch.cat([k, zero], dim=1), torch.cat([v, zero], dim=1)  # [N·H, S + 1, D]
     return q, k, v
-
 
 def project(W, query, key, value):
     """q, k, v after the input projections, [L|S, N, H·D] each, by as many matrix products as PyTorch would use."""

@@ -1,0 +1,98 @@
+"""Axes of tensors by what they are: followed through views, and put in an order of one's own."""
+
+import math
+
+
+class Unclear(Exception):
+    """Axes that cannot be followed."""
+
+
+class Axis:
+    """Something that a tensor counts along: batch items, heads, queries … A view may split it into ``parts``."""
+
+    def __init__(self, size):
+        self.size, self.parts = size, ()
+
+    @property
+    def leaves(self):
+        return tuple(leaf for part in self.parts for leaf in part.leaves) if self.parts else (self,)
+
+
+def leaves(axes):
+    """The smallest known Axis objects of ``axes``, one tuple of them per axis of a tensor, in order."""
+    return [leaf for axis in axes for part in axis for leaf in part.leaves]
+
+
+def regroup(axes, shape):
+    """The axes of a tensor with ``axes`` after it was viewed as ``shape``: joined, split (an Axis then has parts) or of size 1.
+
+    Raises Unclear where ``shape`` cuts across an axis.
+    """
+    if 0 in shape:
+        raise Unclear
+    waiting, result = leaves(axes), []
+    for i, size in enumerate(shape):
+        taken, product = [], 1
+        while product < size or _takes_a_one(waiting, taken, size, shape[i + 1 :]):
+            if not waiting:
+                raise Unclear
+            leaf = waiting.pop(0)
+            if size % (product * leaf.size):
+                need = size // product
+                if size % product or leaf.size % need:
+                    raise Unclear
+                leaf.parts = Axis(need), Axis(leaf.size // need)
+                leaf, rest = leaf.parts
+                waiting.insert(0, rest)
+            taken.append(leaf)
+            product *= leaf.size
+        result.append(tuple(taken))
+    if any(leaf.size > 1 for leaf in waiting):
+        raise Unclear
+    return result
+
+
+def _takes_a_one(waiting, taken, size, later):
+    """Whether an Axis of size 1 goes to an axis of ``size`` that is full: where it is for one, or no later axis is."""
+    if not waiting or waiting[0].size != 1:
+        return False
+    ones = sum(leaf.size == 1 for leaf in waiting)
+    return (size == 1 and not taken) or ones > sum(n == 1 for n in later)
+
+
+def arranged(tensor, axes, groups):
+    """``tensor`` with one axis per group of leaves, in this order; a group that it does not have is an axis of size 1.
+
+    Where it has some of a group's leaves and is the same along the others, it is expanded along those.
+    """
+    split, sizes = [], []
+    for axis, size in zip(axes, tensor.shape, strict=True):
+        own = leaves([axis])
+        whole = math.prod(leaf.size for leaf in own) == size
+        if not whole and size != 1:
+            raise Unclear
+        split += own
+        sizes += [leaf.size for leaf in own] if whole else [1] * len(own)
+        if not own:
+            split.append(None)
+            sizes.append(1)
+    tensor = tensor.reshape(sizes)
+    wanted = [leaf for group in groups for leaf in group]
+    for i in reversed(range(len(split))):
+        if split[i] not in wanted:
+            if sizes[i] != 1:
+                raise Unclear
+            tensor = tensor.squeeze(i)
+            del split[i]
+    tensor = tensor.permute([split.index(leaf) for leaf in wanted if leaf in split])
+    for i, leaf in enumerate(wanted):
+        if leaf not in split:
+            tensor = tensor.unsqueeze(i)
+    start, shape, spread = 0, [], list(tensor.shape)
+    for group in groups:
+        part = tensor.shape[start : start + len(group)]
+        if any(size > 1 for size in part):
+            spread[start : start + len(group)] = [leaf.size for leaf in group]
+        shape.append(math.prod(spread[start : start + len(group)]))
+        start += len(group)
+    return tensor.expand(spread).reshape(shape)

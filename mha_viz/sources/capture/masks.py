@@ -1,0 +1,117 @@
+"""Masks of tensors, seen again as the rules that made them: causal, a window, padded keys."""
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from mha_viz.core.mask import Mask
+
+
+def split(mask):
+    """(hidden, bias) of a mask of floats that is added to the scores: bool, and finite numbers or None.
+
+    −∞ hides, and so does the dtype's minimum, which many models add in its place (half of it, since a bias may come on top).
+    """
+    hidden = mask <= torch.finfo(mask.dtype).min / 2  # the axes of mask
+    bias = mask.masked_fill(hidden, 0)
+    return hidden, bias if bias.any() else None
+
+
+def symbolic(L, S, hidden=None, bias=None, extra=0):
+    """The Mask of ``hidden`` (bool) and ``bias`` (floats), tensors [1|N, 1|H, 1|L, 1|S] or None, as rules where they are such.
+
+    One that is causal, a window, padding of keys or several of these together is kept as that, and takes no matrix. What is the
+    same for all items, heads or queries is kept once. ``hidden`` and ``bias`` do not cover the ``extra`` columns.
+    """
+    mask = Mask(L, S, extra)
+    if bias is not None:
+        bias = _once(bias.expand(*bias.shape[:3], S))  # [1|N, 1|H, 1|L, S]
+        mask = replace(mask, bias=_numpy(bias))
+    if hidden is None or not hidden.any():
+        return mask
+    hidden = _once(hidden.expand(*hidden.shape[:3], S)).cpu().numpy()  # [1|N, 1|H, 1|L, S]
+    if hidden.shape[1] == 1:
+        if hidden.shape[2] == 1:
+            return replace(mask, padded=hidden[:, 0, 0])  # [1|N, S]
+        for rules in _candidates(hidden[:, 0]):
+            found = replace(mask, **rules)
+            if np.array_equal(np.broadcast_to(replace(found, extra=0).hidden(), hidden.shape), hidden):
+                return found
+    return replace(mask, dense=hidden)
+
+
+def together(masks):
+    """One Mask that hides what any of these hides, and adds what they all add; they are of one call."""
+    first, *others = masks
+    for mask in others:
+        windows = [m.window for m in (first, mask) if m.window is not None]
+        first = replace(
+            first,
+            causal=first.causal or mask.causal,
+            window=min(windows, default=None),  # the narrower one hides all that the other does
+            padded=_either(first.padded, mask.padded),
+            dense=_either(first.dense, mask.dense),
+            bias=mask.bias if first.bias is None else first.bias if mask.bias is None else first.bias + mask.bias,
+        )
+    return first
+
+
+def restricted(mask, items, rows):
+    """The Mask of the ``items`` (indices) and of the first ``rows`` queries; where it is causal, of the keys that these may see."""
+    S = keys_seen(mask, rows)
+
+    def part(array):
+        if array is None:
+            return None
+        array = array[items] if len(array) > 1 else array
+        array = array[:, :, :rows] if array.ndim == 4 and array.shape[2] > 1 else array
+        return array[..., :S]
+
+    parts = {name: part(getattr(mask, name)) for name in ("padded", "dense", "bias")}
+    return replace(mask, num_queries=rows, num_keys=S, **parts)
+
+
+def keys_seen(mask, rows):
+    """How many keys the first ``rows`` queries may see, as far as the causal rule says; all of them without it."""
+    later = mask.num_queries - rows
+    return max(mask.num_keys - later, 1) if mask.causal else mask.num_keys
+
+
+def for_items(mask, N):
+    """The Mask with its padding told for each of N items, as a Mask holds it."""
+    return mask if mask.padded is None else replace(mask, padded=np.broadcast_to(mask.padded, (N, mask.num_keys)))
+
+
+def _candidates(hidden):
+    """Rules, fewest first, that might hide exactly ``hidden`` [1|N, L, S]: those that its corners suggest."""
+    _, L, S = hidden.shape
+    ahead = np.arange(S) - (np.arange(L) + S - L)[:, None]  # [L, S]
+    seen = ~hidden.all(axis=0)  # [L, S], by the query of some item
+    if not seen.any():
+        return
+    causal = not (seen & (ahead > 0)).any()
+    padded = hidden.all(axis=1)  # [1|N, S]
+    padded = padded if padded.any() else None
+    reach = int(np.abs(ahead[seen]).max()) + 1
+    for window in (None, reach):
+        if causal or window is not None:
+            yield {"causal": causal, "window": window, "padded": padded}
+
+
+def _once(tensor):
+    """``tensor`` with its first three axes of size 1 where all along them is the same."""
+    for axis in range(3):
+        first = tensor.narrow(axis, 0, 1)
+        if tensor.shape[axis] > 1 and (tensor.stride(axis) == 0 or bool((tensor == first).all())):
+            tensor = first
+    return tensor
+
+
+def _numpy(tensor):
+    tensor = tensor.detach()
+    return (tensor.float() if tensor.dtype is torch.bfloat16 else tensor).cpu().numpy()
+
+
+def _either(one, other):
+    return other if one is None else one if other is None else one | other

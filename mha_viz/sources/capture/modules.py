@@ -1,0 +1,228 @@
+"""Attention inside PyTorch's own modules, made again from what goes into them: whichever path PyTorch takes stays taken."""
+
+import inspect
+import math
+from contextlib import contextmanager
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from mha_viz.core.engine import project_heads
+from mha_viz.sources.capture.masks import split, symbolic, together
+
+FAST = nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.TransformerEncoder  # what has a fast path
+ARGUMENTS = {cls: inspect.signature(cls.forward) for cls in FAST}
+FUNCTION = inspect.signature(F.multi_head_attention_forward)
+
+
+def is_multihead(module):
+    """True for an ``nn.MultiheadAttention`` that computes what PyTorch's does."""
+    return isinstance(module, nn.MultiheadAttention) and type(module).forward is nn.MultiheadAttention.forward
+
+
+@contextmanager
+def around(run, module, args, kwargs):
+    """While ``module`` runs; yields a function that is told its output."""
+    if is_multihead(module):
+        yield lambda output: from_module(run, module, arguments(module, args, kwargs), output[0])
+    elif isinstance(module, nn.TransformerEncoderLayer) and is_multihead(module.self_attn):
+        calls = run.calls_of(module.self_attn)
+
+        def see(output):
+            if run.calls_of(module.self_attn) == calls:  # one kernel for the whole layer: its attention never ran by itself
+                from_fast_layer(run, module, arguments(module, args, kwargs))
+
+        yield see
+    elif isinstance(module, nn.TransformerEncoder):
+        src = arguments(module, args, kwargs)["src"]
+        before, run.padded_length = run.padded_length, src.shape[1] if src.dim() == 3 else None
+        try:
+            yield lambda output: None
+        finally:
+            run.padded_length = before
+    else:
+        yield lambda output: None
+
+
+def arguments(module, args, kwargs):
+    """What ``forward`` was called with, by name."""
+    signature = next(signature for cls, signature in ARGUMENTS.items() if isinstance(module, cls))
+    bound = signature.bind(module, *args, **kwargs)
+    bound.apply_defaults()
+    return bound.arguments
+
+
+@torch.no_grad()
+def from_module(run, module, given, output):
+    """Keep a call of ``nn.MultiheadAttention``."""
+    given_output = output
+    run.called(module)
+    if not run.wants(run.names[module]):
+        return
+    query, key, value = (given[name] for name in ("query", "key", "value"))
+    attn_mask, is_causal = given["attn_mask"], given["is_causal"]
+    padding = given["key_padding_mask"]
+    if query.is_nested:
+        query, padding = _padded(run, module, query)
+        key = value = query
+    batched = query.dim() == 3
+    query, key, value = _sequence_first(query, key, value, module.batch_first)
+    if not batched:
+        padding, output = None if padding is None else padding[None], output.unsqueeze(1)
+    result = output.transpose(0, 1) if not batched or not module.batch_first else output
+    if result.is_nested:
+        result = None
+    if is_causal and attn_mask is not None and padding is None and not given["need_weights"]:
+        hint = _top_left(attn_mask)
+        hides = attn_mask if attn_mask.dtype == torch.bool else split(attn_mask)[0]
+        if not bool((hides == hint).all()) and (module.training or _believed(module, query, key, value, attn_mask, result)):
+            run.note(
+                f"{run.names[module]}: is_causal was believed, and the attn_mask beside it, which is not causal, never read."
+            )
+            attn_mask = hint
+    kept = multihead(run, module, query, key, value, module.num_heads, parameters(module), module.add_zero_attn, padding, attn_mask,
+              module.dropout if module.training else 0.0, result)  # fmt: skip
+    if run.watch:
+        run.watch.result(kept.order, given_output)
+
+
+@torch.no_grad()
+def from_fast_layer(run, layer, given):
+    """Keep the attention of an ``nn.TransformerEncoderLayer`` that took its fast path, made again from the layer's input."""
+    module, src = layer.self_attn, given["src"]
+    run.called(module)
+    if not run.wants(run.names[module]):
+        return
+    padding, attn_mask = given["src_key_padding_mask"], given["src_mask"]
+    if src.is_nested:
+        src, padding = _padded(run, module, src)
+    for name, mask in (("src_key_padding_mask", padding), ("src_mask", attn_mask)):
+        if mask is not None and mask.dtype != torch.bool and split(mask)[1] is not None:
+            run.note(
+                f"{run.names[module]}: the fast path reads {name} as yes or no. Each of its numbers that is not 0 hides a key, "
+                "where in training the number would be added to the scores."
+            )
+    padding, attn_mask = (mask if mask is None or mask.dtype == torch.bool else mask != 0 for mask in (padding, attn_mask))
+    x = layer.norm1(src) if layer.norm_first else src
+    query = x.transpose(0, 1)  # [L, N, E]
+    multihead(run, module, query, query, query, module.num_heads, parameters(module), False, padding, attn_mask, 0.0, None)
+
+
+@torch.no_grad()
+def from_function(run, module, args, kwargs, output):
+    """Keep a call of ``F.multi_head_attention_forward``, with which some models attend without the module."""
+    bound = FUNCTION.bind(*args, **kwargs)
+    bound.apply_defaults()
+    given = bound.arguments
+    name = run.names[module]
+    if not run.wants(name):
+        return
+    if given["static_k"] is not None or given["static_v"] is not None:
+        run.note(f"{name}: static_k and static_v of multi_head_attention_forward cannot be recorded.")
+        return
+    separate = given["use_separate_proj_weight"]
+    kinds = ("q_proj_weight", "k_proj_weight", "v_proj_weight") if separate else ("in_proj_weight",)
+    W = {kind: given[kind] for kind in (*kinds, "in_proj_bias", "bias_k", "bias_v") if given[kind] is not None}
+    W |= {"out_proj.weight": given["out_proj_weight"], "out_proj.bias": given["out_proj_bias"]}
+    query, key, value = (given[part] for part in ("query", "key", "value"))
+    batched = query.dim() == 3
+    query, key, value = _sequence_first(query, key, value, False)
+    padding, attn_mask = given["key_padding_mask"], given["attn_mask"]
+    if given["is_causal"] and attn_mask is not None and padding is None and not given["need_weights"]:
+        attn_mask = _top_left(attn_mask)  # believed: the mask itself is never read
+    result = output[0].transpose(0, 1) if batched else output[0][None]  # [N, L, E]
+    multihead(run, module, query, key, value, given["num_heads"], W, given["add_zero_attn"],
+              padding if padding is None or batched else padding[None], attn_mask,
+              given["dropout_p"] if given["training"] else 0.0, result)  # fmt: skip
+
+
+def multihead(run, module, query, key, value, num_heads, W, add_zero_attn, padding, attn_mask, dropout, result):
+    """Keep one call: query [L, N, E], key and value [S, N, …] before projection, masks as ``nn.MultiheadAttention`` takes them."""
+    name = run.names[module]
+    L, N = query.shape[:2]
+    S = len(key)
+    q, k, v = _without_autocast_cache(project_heads, W, query, key, value, num_heads, add_zero_attn)  # [N·H, L|S + extra, D]
+    q, k, v = (t.unflatten(0, (N, num_heads)) for t in (q, k, v))  # [N, H, L|S + extra, D]
+    labels = ("bias_k",) * ("bias_k" in W) + ("zero",) * add_zero_attn
+    rules = [symbolic(L, S, extra=len(labels))]
+    if attn_mask is not None:
+        shaped = attn_mask[None, None] if attn_mask.dim() == 2 else attn_mask.unflatten(0, (N, num_heads))  # [1|N, 1|H, L, S]
+        rules.append(_rules(run, name, shaped, L, S, len(labels)))
+    if padding is not None:
+        rules.append(_rules(run, name, padding[:, None, None], L, S, len(labels)))  # [N, 1, 1, S]
+    if dropout:
+        run.note(f"{name}: dropout is on (train mode, p = {dropout:g}); weights are those before it.")
+    own = query is key
+    query_padding = padding if own and padding is not None and padding.dtype == torch.bool else None
+    if own and padding is not None and query_padding is None:
+        query_padding = split(padding)[0]  # bool masks reach a layer as −∞ where another mask holds floats
+    return run.keep(module, q, k, v, together(rules), scale=math.sqrt(1 / q.shape[3]), one_sequence=own or together(rules).causal,
+             extra=labels, query_padding=query_padding, out=(W["out_proj.weight"], W.get("out_proj.bias")), result=result)  # fmt: skip
+
+
+def parameters(module):
+    """The parameters of an ``nn.MultiheadAttention``, as its state_dict names them."""
+    W = {
+        name: getattr(module, name)
+        for name in ("in_proj_weight", "q_proj_weight", "k_proj_weight", "v_proj_weight", "in_proj_bias", "bias_k", "bias_v")
+    }
+    W |= {"out_proj.weight": module.out_proj.weight, "out_proj.bias": module.out_proj.bias}
+    return {name: tensor for name, tensor in W.items() if tensor is not None}
+
+
+def _rules(run, name, mask, L, S, extra):
+    if mask.dtype == torch.bool:
+        return symbolic(L, S, mask, None, extra)
+    hidden, bias = split(mask)
+    if bool((hidden.all(dim=-1) & ~mask.isneginf().all(dim=-1)).any()):
+        run.minimum(name)
+    return symbolic(L, S, hidden, bias, extra)
+
+
+def _top_left(attn_mask):
+    """What the hint is_causal hides: [L, S] bool, for an attn_mask of that size."""
+    return torch.ones(attn_mask.shape[-2:], dtype=torch.bool, device=attn_mask.device).triu(1)
+
+
+def _believed(module, query, key, value, attn_mask, result):
+    """True where ``result`` [N, L, E] is what the slow path computes, which believes is_causal; the fast path reads the mask."""
+    W = parameters(module)
+    slow, _ = F.multi_head_attention_forward(
+        query, key, value, module.embed_dim, module.num_heads, W.get("in_proj_weight"), W.get("in_proj_bias"), W.get("bias_k"),
+        W.get("bias_v"), module.add_zero_attn, 0.0, W["out_proj.weight"], W.get("out_proj.bias"), training=False, need_weights=False,
+        attn_mask=attn_mask, use_separate_proj_weight="in_proj_weight" not in W, q_proj_weight=W.get("q_proj_weight"),
+        k_proj_weight=W.get("k_proj_weight"), v_proj_weight=W.get("v_proj_weight"), is_causal=True,
+    )  # fmt: skip
+    return torch.allclose(slow.transpose(0, 1), result, atol=1e-5, equal_nan=True)
+
+
+def _sequence_first(query, key, value, batch_first):
+    """query [L, N, E], key and value [S, N, …]; tensors that were one stay one, which decides how they are projected."""
+    moved = {}
+    for tensor in (query, key, value):
+        if id(tensor) not in moved:
+            moved[id(tensor)] = tensor.unsqueeze(1) if tensor.dim() == 2 else tensor.transpose(0, 1) if batch_first else tensor
+    return tuple(moved[id(tensor)] for tensor in (query, key, value))
+
+
+def _padded(run, module, nested):
+    """(tensor [N, S, E] with 0 for padding, padding [N, S] bool) of a nested tensor, S being what it was before it was nested."""
+    items = nested.unbind()
+    S = run.padded_length or max(map(len, items))
+    run.note(
+        f"{run.names[module]}: PyTorch left padded tokens out (nested tensors). They are shown as padding; what their queries "
+        "would weigh was never computed."
+    )
+    padding = torch.tensor([[False] * len(item) + [True] * (S - len(item)) for item in items], device=nested.device)
+    return nested.to_padded_tensor(0.0, (len(items), S, nested.size(2))), padding
+
+
+def _without_autocast_cache(function, *args):
+    """Autocast keeps the weights that it casts; those cast here, without gradients, must not serve the model."""
+    before = torch.is_autocast_cache_enabled()
+    torch.set_autocast_cache_enabled(False)
+    try:
+        return function(*args)
+    finally:
+        torch.set_autocast_cache_enabled(before)

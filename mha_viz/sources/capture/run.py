@@ -1,0 +1,304 @@
+"""A model that is being recorded: whose forward pass runs now, and which of its calls are kept."""
+
+import functools
+from collections.abc import Iterable
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+import numpy as np
+import torch
+
+from mha_viz.core.rules import Wrong, whole
+from mha_viz.sources.capture import budget, masks, modules
+from mha_viz.sources.capture.nonfinite import Watch
+from mha_viz.sources.capture.operators import Operators
+
+
+@dataclass(eq=False)
+class Kept:
+    """One call as it is kept: what a Call needs but the tokens. ``full`` is (N, L, S) before filters, S without extra columns."""
+
+    name: str
+    step: int
+    order: int
+    full: tuple[int, int, int]
+    arrays: dict
+    mask: object
+    scale: float | None
+    one_sequence: bool
+    extra: tuple[str, ...]
+    query_padding: np.ndarray | None
+    dtype: torch.dtype
+    out: tuple = (None, None)
+    trouble: object = None
+
+
+@dataclass
+class Filters:
+    """Which calls are kept, and how much of each; everything where None."""
+
+    layers: tuple[str, ...] | None = None
+    items: tuple[int, ...] | None = None
+    steps: object = None
+    max_length: int | None = None
+
+    @classmethod
+    def checked(cls, layers, items, steps, max_length):
+        """From what a person gives: a pattern or several, a number or several; raises Wrong for anything else."""
+        if layers is not None:
+            layers = (layers,) if isinstance(layers, str) or not isinstance(layers, Iterable) else tuple(layers)
+            if not all(isinstance(pattern, str) for pattern in layers):
+                raise Wrong("layers", layers, 'must be a name of a module or several, "*" standing for any text: "encoder.*".')
+        items, steps = (_numbers(name, value) for name, value in (("items", items), ("steps", steps)))
+        return cls(layers, items, steps, None if max_length is None else whole("max_length", max_length, 1))
+
+    def takes(self, name):
+        return self.layers is None or any(fnmatchcase(name, pattern) for pattern in self.layers)
+
+
+class Run:
+    """A model while it is recorded.
+
+    Each of its modules that attention can run in gets a ``forward`` of our own, which calls the module's own: hooks would turn
+    the fast path of ``nn.TransformerEncoderLayer`` off. ``watched`` puts them in and takes them out again.
+    """
+
+    def __init__(self, model, filters, *, limit=None, until_nonfinite=False, layout=None):
+        if not isinstance(model, torch.nn.Module):
+            raise Wrong("model", type(model).__name__, "must be a torch.nn.Module: what is called, as in model(x).")
+        self.model = getattr(model, "_orig_mod", model)  # of a compiled one: what was compiled
+        self.filters, self.limit = filters, budget.default_limit() if limit is None else whole("limit", limit, 1)
+        self.names = {
+            module: name or type(module).__name__
+            for name, module in self.model.named_modules()
+            if not isinstance(module, torch.jit.ScriptModule)
+        }
+        self.compiled = model is not self.model or any(hasattr(m, "_orig_mod") or m._compiled_call_impl for m in self.names)
+        self.operators = Operators(self, layout)
+        self.watch = Watch(self) if until_nonfinite else None
+        self.running, self.step, self.order, self.over = [], -1, 0, False
+        self.kept, self.notes, self.outside, self.last_called = [], {}, {}, {}
+        self.calls, self.padded_length = {}, None
+        self.gathered = {}  # module → how many keys its last call had, where queries and keys are one sequence
+        self.weights = {}  # (id, version) of an output projection's tensors → (the tensors, their arrays)
+
+    @contextmanager
+    def watched(self):
+        """While it lasts, what the model attends is kept."""
+        replaced = []
+        try:
+            for module in self.names:
+                if self._concerns(module):
+                    replaced.append((module, vars(module).get("forward")))
+                    module.forward = self._forward(module, module.forward)
+            if self.watch:
+                self.watch.start()
+            with self.operators if any(not _of_torch(m) for m in self.names) else _nothing(), _eager(self.compiled):
+                yield
+        finally:
+            for module, own in replaced:
+                if own is None:
+                    del module.forward
+                else:
+                    module.forward = own
+            if self.watch:
+                self.watch.stop()
+        if self.compiled:
+            self.note("The compiled model ran without its compilation while it was recorded: last digits may differ.")
+
+    def note(self, sentence):
+        """Say this once about the recording."""
+        self.notes[sentence] = None
+
+    def minimum(self, name):
+        """Say that this module hides by the least number that its dtype has."""
+        self.note(
+            f"{name}: hidden keys get the least number of their dtype in place of −∞. Where a query has no key left the model "
+            "weighs all of them alike; here such a row is undefined."
+        )
+
+    def called(self, module):
+        """Count a call of ``module``."""
+        self.calls[module] = self.calls_of(module) + 1
+
+    def calls_of(self, module):
+        return self.calls.get(module, 0)
+
+    def one_sequence(self, module, L, S, sure):
+        """Whether L queries and S keys of ``module`` are one sequence: where that is ``sure``, or a cache grew by these L."""
+        one = sure or self.gathered.get(module) == S - L
+        if one:
+            self.gathered[module] = S
+        return one
+
+    def next_order(self):
+        self.order += 1
+        return self.order
+
+    @property
+    def here(self):
+        """The module that runs now, None outside the model and while nothing is to be kept."""
+        return self.running[-1] if self.running and not self.over and not _in_backward() else None
+
+    def wants(self, name):
+        """True where calls of this module are kept in this step; a name that is not wanted is remembered for messages."""
+        self.outside.setdefault(name, None)
+        steps = self.filters.steps
+        return not self.over and self.filters.takes(name) and (steps is None or max(self.step, 0) in steps)
+
+    def keep(
+        self, module, q, k, v, mask, *, scale, one_sequence, extra=(), query_padding=None, out=None, weights=None,
+        maps=None, result=None, order=None,
+    ):  # fmt: skip
+        """Keep one call of ``module``: q [N, H, L, D], k [N, G, S, D] and v [N, G, S, Dv] as tensors, after filters.
+
+        ``maps`` [N, H, L, S] is kept in their place where the mask and they do not tell the weights. ``weights`` [N, H, L, S] and
+        ``result`` [N, L, …] are the model's own, looked through for NaN only. Returns the Kept.
+        """
+        name = self.names[module]
+        N, H, L, _ = q.shape
+        G, S = k.shape[1:3]
+        items = self._items(N)
+        rows = min(L, self.filters.max_length or L)
+        full = N, L, mask.num_keys
+        mask = masks.for_items(mask, N)
+        arrays = {"weights": maps} if maps is not None else {"q": q, "k": k, "v": v}
+        itemsize = 4 if q.dtype is torch.bfloat16 else q.element_size()
+
+        def size(n, m):
+            if maps is not None:
+                return n * H * m * S * itemsize
+            columns = masks.keys_seen(mask, m) + mask.extra
+            return budget.size_of_call(n, H, G, m, columns, q.shape[3], v.shape[3], itemsize)
+
+        def nbytes(array):
+            return 0 if array is None else array.nbytes
+
+        used = sum(
+            sum(map(nbytes, call.arrays.values())) + nbytes(call.mask.dense) + nbytes(call.mask.bias) for call in self.kept
+        )
+        peers = self._peers(module)
+        budget.check(
+            self.limit, used, size(len(items), rows), max(len(peers), 1), peers, len(items), rows,
+            lambda m: size(len(items), m),
+        )  # fmt: skip
+        if items != list(range(N)) or rows < L:
+            mask = masks.restricted(mask, items, rows)
+            columns = [*range(mask.num_keys), *range(S - mask.extra, S)]
+            arrays = {
+                kind: t[items][:, :, :rows] if kind in ("q", "weights") else t[items][:, :, columns]
+                for kind, t in arrays.items()
+            }
+            query_padding = None if query_padding is None else query_padding[items][:, :rows]
+            if rows < L and not mask.causal:
+                self.note(f"{name}: {rows} of {L} queries are kept, and all {S} keys, since each query may see them all.")
+        kept = Kept(
+            name, max(self.step, 0), order or self.next_order(), full, {kind: to_numpy(t) for kind, t in arrays.items()}, mask,
+            scale, one_sequence, extra,
+            None if query_padding is None else to_numpy(query_padding), q.dtype,
+        )  # fmt: skip
+        self.last_called[module] = self.step
+        self.kept.append(kept)
+        if out is not None:
+            self.keep_projection(kept, *out)
+        if self.watch:
+            weights, result = (None if t is None else t[items] for t in (weights, result))
+            self.watch.call(
+                kept, None if weights is None else weights[:, :, :rows], None if result is None else result[:, :rows]
+            )
+        return kept
+
+    def keep_projection(self, kept, weight, bias):
+        """Keep the output projection, weight [E, H·D] and bias [E], of a call: once for all calls that it serves."""
+        key = tuple(None if t is None else (id(t), t._version) for t in (weight, bias))
+        if key not in self.weights:
+            self.weights[key] = (weight, bias), tuple(None if t is None else to_numpy(t) for t in (weight, bias))
+        kept.out = self.weights[key][1]
+
+    def _items(self, N):
+        items = self.filters.items
+        if items is None:
+            return list(range(N))
+        beyond = [item for item in items if item >= N]
+        if beyond:
+            raise Wrong(
+                "items", self.filters.items, f"names item {beyond[0]}: there are {N}, 0 to {N - 1}.", [{"items": range(N)}]
+            )
+        return list(items)
+
+    def _peers(self, module):
+        """Names of modules like this one, itself first, that are still to be called in this step: each will take as much."""
+        alike = [m for m in self.names if type(m) is type(module) and m is not module]
+        waiting = [self.names[m] for m in alike if self.last_called.get(m) != self.step and self.filters.takes(self.names[m])]
+        return [self.names[module], *waiting]
+
+    def _concerns(self, module):
+        return module is self.model or isinstance(module, modules.FAST) or not _of_torch(module)
+
+    def _forward(self, module, inner):
+        @functools.wraps(inner)
+        def forward(*args, **kwargs):
+            if self.over or _in_backward():  # a checkpoint runs its part again there
+                return inner(*args, **kwargs)
+            if module is self.model:
+                self._begin(args, kwargs)
+            alone = all(map(_of_torch, module.modules())) if isinstance(module, modules.FAST[1:]) else False
+            fast = alone or modules.is_multihead(module)
+            if isinstance(module, modules.FAST[1:]) and not alone:
+                self.note(
+                    f"{self.names[module]}: holds modules of another's make, so PyTorch's fast path was off while recording."
+                )
+            self.running.append(module)
+            try:
+                with self.operators.paused() if fast else _nothing(), modules.around(self, module, args, kwargs) as see:
+                    output = inner(*args, **kwargs)
+                    see(output)
+                self.operators.finish(module)
+            finally:
+                self.running.pop()
+            if module is self.model and self.watch:
+                self.watch.output(output)
+            return output
+
+        return forward
+
+    def _begin(self, args, kwargs):
+        if self.watch and self.watch.found:
+            self.over = True
+            return
+        if self.watch:
+            self.kept.clear()
+            self.watch.begin(args, kwargs)
+        self.step += 1
+
+
+def to_numpy(tensor):
+    """A copy as NumPy in the tensor's own dtype; bfloat16, which NumPy has not, as float32: the same numbers in twice the bytes."""
+    tensor = tensor.detach()
+    return np.array((tensor.float() if tensor.dtype is torch.bfloat16 else tensor).cpu().numpy(), order="C")
+
+
+def _numbers(name, value):
+    if value is None or isinstance(value, range):
+        return value
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes):
+        return tuple(whole(name, number, 0) for number in value)
+    return (whole(name, value, 0),)
+
+
+def _of_torch(module):
+    return type(module).__module__.startswith("torch.nn.")
+
+
+def _in_backward():
+    return torch._C._current_graph_task_id() != -1
+
+
+def _eager(compiled):
+    return torch.compiler.set_stance("force_eager") if compiled else _nothing()
+
+
+@contextmanager
+def _nothing():
+    yield

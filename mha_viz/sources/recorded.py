@@ -1,0 +1,148 @@
+"""Attention recorded from a person's own PyTorch model while it runs."""
+
+from contextlib import contextmanager
+
+from mha_viz.core.attend import trace_of_call
+from mha_viz.core.call import Call
+from mha_viz.core.maps import trace_of_maps
+from mha_viz.core.rules import Wrong, one_of
+from mha_viz.core.tokens import Tokens, texts
+from mha_viz.recording import Recording
+from mha_viz.sources.capture.nonfinite import cause_of
+from mha_viz.sources.capture.run import Filters, Run
+
+
+@contextmanager
+def record(
+    model, *, layers=None, items=None, steps=None, max_length=None, tokens=None, until=None, limit=None, layout=None
+):  # fmt: skip
+    """Record every attention that runs inside ``model``, an ``nn.Module``, without changing what it computes.
+
+        with mha_viz.record(model) as recording:
+            model(x)
+        recording.traces
+
+    The Recording is filled when the block ends, also by an exception; by then the model is as it was. ``nn.MultiheadAttention`` is
+    recorded wherever it is used, on the fast path too, and attention written by hand where it is
+    ``F.scaled_dot_product_attention``, ``F.multi_head_attention_forward`` or a softmax between two products. q, k and v are kept
+    in the dtype of the run (bfloat16, which NumPy has not, as float32), masks as rules where they are such, dropout never: weights
+    are those before it. Attention that runs on its own, outside a call of ``model`` or of its modules, is not the model's.
+
+    ``layers`` is the name of a module, or several, "*" standing for any text. ``items`` are batch items, ``steps`` forward passes
+    of ``model``, each a number or several, from 0. ``max_length`` keeps the first so many queries of each call, with all keys that
+    they may see. ``tokens`` are texts, one sequence per batch item, that name the rows and columns they fit. ``limit`` is in
+    bytes, half of the free memory where None. ``until="nonfinite"`` keeps only the step, forward and backward, in which something
+    first became NaN or infinite, and says in ``recording.cause`` why. ``layout`` tells the axes of q in attention written by hand
+    as it goes into the product, such as "NHLD" or "NLHD", where they cannot be told.
+
+    Raises Wrong as soon as the recording would be over its limit, for filters that nothing fits, and where no attention ran.
+    """
+    if until is not None:
+        one_of("until", until, ("nonfinite",))
+    if layout is not None and sorted(layout) not in (sorted("NHLD"), sorted("NLD"), sorted("HLD"), sorted("LD")):
+        raise Wrong(
+            "layout", layout, "must name each axis of q once: N items, H heads, L queries, D numbers.", [{"layout": "NHLD"}]
+        )
+    run = Run(
+        model, Filters.checked(layers, items, steps, max_length), limit=limit, until_nonfinite=until is not None, layout=layout
+    )
+    recording = Recording(())
+    finished = False
+    try:
+        with run.watched():
+            yield recording
+        finished = True
+    finally:
+        _fill(recording, run, tokens, finished)
+
+
+def _fill(recording, run, tokens, finished):
+    """Make Traces of what was kept; where the block ended by itself, say what is wrong with it."""
+    if run.watch and not run.watch.found:
+        steps = max(run.watch.steps, 1)
+        run.note(f"Nothing became NaN or infinite in {steps} step{'' if steps == 1 else 's'}.")
+        run.kept.clear()
+    elif finished and not run.kept and not run.watch:
+        raise _nothing_recorded(run)
+    kept = sorted(run.kept, key=lambda call: call.order)
+    named = None if tokens is None else _names(tokens, kept, strict=finished)
+    traces = []
+    for call in kept:
+        traces.append(_trace(call, named and named.get(call), run.filters))
+        call.arrays = {}  # the Trace has its own copy
+    recording.traces = tuple(traces)
+    if run.watch and run.watch.found:
+        recording.cause = cause_of(run.watch.found, kept, recording.traces)
+    recording.notes = tuple(run.notes)
+
+
+def _trace(call, names, filters):
+    weights = call.arrays.get("weights")
+    N, _, L, _ = (weights if weights is not None else call.arrays["q"]).shape
+    S = call.mask.num_keys
+    queries, keys = names or (None, None)
+    if filters.items is not None:
+        queries, keys = ([side[item] for item in filters.items] if side else None for side in (queries, keys))
+    queries, keys = ([item[:length] for item in side] if side else None for side, length in ((queries, L), (keys, S)))
+    made = Tokens.of(N, L, S, queries, keys, call.query_padding, one_sequence=call.one_sequence)
+    made = Tokens(
+        made.queries, tuple(item + call.extra for item in made.keys), made.query_padding, len(call.extra), made.positions
+    )
+    if weights is not None:
+        return trace_of_maps(weights, made, call.name)
+    return trace_of_call(
+        Call(
+            **call.arrays,
+            mask=call.mask,
+            scale=call.scale,
+            out_weight=call.out[0],
+            out_bias=call.out[1],
+            tokens=made,
+            name=call.name,
+        )
+    )
+
+
+def _names(tokens, kept, strict):
+    """{call: (texts of its queries, of its keys)}, None for a side that ``tokens`` do not fit.
+
+    They fit a side of their number. Where keys are gathered step by step, as with a cache, the first of them name the earlier
+    steps of a module whose last they fit.
+    """
+    count = len(tokens)
+    given = texts("tokens", tokens, count, len(tokens[0]) if count and not isinstance(tokens[0], str) else 0)
+    length = len(given[0]) if given else 0
+    longest = {}
+    for call in kept:
+        longest[call.name] = max(longest.get(call.name, 0), call.full[2])
+    named = {}
+    for call in kept:
+        N, L, S = call.full
+        if count != N:
+            continue
+        grows = call.one_sequence and L <= S < length == longest[call.name]
+        keys = [item[:S] for item in given] if length == S or grows else None
+        queries = given if length == L and keys is None else None
+        if keys or queries:
+            named[call] = (queries, keys)
+    if strict and not named and kept:
+        sizes = sorted({(N, n) for N, L, S in (call.full for call in kept) for n in (L, S)})
+        rule = f"must fit a call: {', '.join(f'{N} items of {n} tokens' for N, n in sizes[:4])} were recorded."
+        raise Wrong("tokens", (count, length), rule)
+    return named
+
+
+def _nothing_recorded(run):
+    seen = tuple(run.outside)
+    if seen and run.filters.layers is not None and not any(map(run.filters.takes, seen)):
+        rule = "fits no module that attends; these do."
+        return Wrong("layers", run.filters.layers, rule, [{"layers": name} for name in seen[:4]])
+    if seen and run.filters.steps is not None:
+        return Wrong("steps", run.filters.steps, f"were never run: there were {run.step + 1} forward passes, numbered from 0.")
+    about = f" {' '.join(run.notes)}" if run.notes else ""
+    rule = (
+        "no attention ran inside it while it was recorded. Call the model, or one of its modules, within the block, in this thread. "
+        "nn.MultiheadAttention, F.scaled_dot_product_attention and a softmax over scores between two products are recorded; where "
+        f"attention is made otherwise, pass its maps to an upload.{about}"
+    )
+    return Wrong("model", type(run.model).__name__, rule)

@@ -1,0 +1,244 @@
+"""Attention inside PyTorch's own modules: recorded weights are the module's, and it computes what it computes without recording."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import mha_viz
+from tests.sources.capture.models import multihead, outcome, recorded
+
+N, L, S, E, H = 3, 5, 7, 8, 2
+X, MEMORY = (torch.randn(N, length, E, generator=torch.Generator().manual_seed(length)) for length in (L, S))
+PADDING = torch.tensor([[0, 0, 0, 0, 0], [0, 0, 0, 1, 1], [0, 1, 0, 0, 1]]).bool()
+CAUSAL = torch.ones(L, L).triu(1).bool()
+BIAS = torch.randn(L, L, generator=torch.Generator().manual_seed(0))
+NO_SELF = torch.eye(L).bool()
+
+OPTIONS = {
+    "default": {},
+    "batch first": {"batch_first": True},
+    "extra columns": {"add_bias_kv": True, "add_zero_attn": True, "batch_first": True},
+    "no bias": {"bias": False},
+    "dropout": {"dropout": 0.5},
+    "double": {"dtype": torch.float64},
+}
+MASKS = {
+    "none": {},
+    "padded": {"key_padding_mask": PADDING},
+    "causal": {"attn_mask": CAUSAL},
+    "causal and padded": {"attn_mask": CAUSAL, "key_padding_mask": PADDING},
+    "causal floats": {"attn_mask": torch.zeros(L, L).masked_fill(CAUSAL, -torch.inf)},
+    "bias and padded": {"attn_mask": BIAS, "key_padding_mask": torch.zeros(N, L).masked_fill(PADDING, -torch.inf)},
+    "padding floats": {"key_padding_mask": torch.linspace(-1, 1, N * L).reshape(N, L)},
+    "per head": {"attn_mask": torch.stack([CAUSAL, NO_SELF] * N)},
+}
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("options", OPTIONS)
+def test_recorded_weights_are_those_of_multihead_attention(options, mask):
+    module = multihead(E, H, **OPTIONS[options])
+    x = X.to(OPTIONS[options].get("dtype", torch.float32))
+    x = x if module.batch_first else x.transpose(0, 1)
+    masks = {k: m if m.dtype == torch.bool else m.to(x.dtype) for k, m in MASKS[mask].items()}
+    (trace,) = recorded(module, x, x, x, **masks).traces
+    output, weights = module(x, x, x, average_attn_weights=False, **masks)
+    assert np.allclose(trace.weights, weights.detach(), atol=1e-6, rtol=0, equal_nan=True)
+    output = output if module.batch_first else output.transpose(0, 1)
+    assert np.allclose(trace.output, output.detach(), atol=1e-5, equal_nan=True)
+
+
+def test_cross_attention_with_its_own_widths():
+    module = multihead(E, H, kdim=6, vdim=4, batch_first=True)
+    key, value = MEMORY[..., :6], MEMORY[..., :4]
+    (trace,) = recorded(module, X, key, value).traces
+    _, weights = module(X, key, value, average_attn_weights=False)
+    assert trace.weights.shape == (N, H, L, S)
+    assert np.allclose(trace.weights, weights.detach(), atol=1e-6)
+    assert trace.tokens.positions is None
+
+
+def test_unbatched_input_is_one_item():
+    module = multihead(E, H, batch_first=True)
+    masks = {"key_padding_mask": PADDING[1], "attn_mask": torch.stack([CAUSAL, NO_SELF])}
+    (trace,) = recorded(module, X[0], X[0], X[0], **masks).traces
+    _, weights = module(X[0], X[0], X[0], average_attn_weights=False, **masks)
+    assert np.allclose(trace.weights[0], weights.detach(), atol=1e-6)
+
+
+def test_masks_are_kept_as_rules():
+    module = multihead(E, H, batch_first=True)
+    (trace,) = recorded(module, X, X, X, **MASKS["causal and padded"]).traces
+    assert trace.rules.causal and trace.rules.dense is None
+    assert np.array_equal(trace.rules.padded, PADDING.numpy()) and np.array_equal(trace.query_padding, PADDING.numpy())
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_the_modules_own_fast_path_stays(need_weights):
+    module = multihead(E, H, batch_first=True)
+    (trace,) = recorded(module, X, X, X, gradients=False, need_weights=need_weights, **MASKS["causal and padded"]).traces
+    _, weights = module(X, X, X, average_attn_weights=False, **MASKS["causal and padded"])
+    assert np.allclose(trace.weights, weights.detach(), atol=1e-6)
+
+
+def test_a_hint_without_a_mask_hides_nothing_on_the_fast_path():
+    module = multihead(E, H, batch_first=True)
+    (trace,) = recorded(module, X, X, X, gradients=False, is_causal=True).traces
+    assert trace.rules.empty
+
+
+def test_a_wrong_hint_is_believed_or_not_as_pytorch_does():
+    module = multihead(E, H, batch_first=True)
+    given = {"attn_mask": NO_SELF, "is_causal": True, "need_weights": False}
+    slow, fast = recorded(module, X, X, X, **given), recorded(module, X, X, X, gradients=False, **given)
+    assert slow.traces[0].rules.causal and "believed" in slow.notes[0]
+    assert not fast.traces[0].rules.causal and np.array_equal(fast.traces[0].mask[0, 0], NO_SELF.numpy())
+    for recording, gradients in ((slow, True), (fast, False)):
+        output = outcome(module, X, X, X, gradients=gradients, **given)[0]
+        assert np.allclose(recording.traces[0].output, output, atol=1e-5)
+
+
+def test_weights_before_dropout_are_kept_and_that_is_said():
+    module = multihead(E, H, dropout=0.5, batch_first=True)
+    recording = recorded(module.train(), X, X, X)
+    _, weights = module.eval()(X, X, X, average_attn_weights=False)
+    assert np.allclose(recording.traces[0].weights, weights.detach(), atol=1e-6)
+    assert "dropout is on" in recording.notes[0]
+
+
+def test_the_least_number_hides_and_that_is_said():
+    module = multihead(E, H, batch_first=True)
+    least = torch.finfo(torch.float32).min
+    mask = torch.zeros(L, L).masked_fill(CAUSAL, least)
+    recording = recorded(module, X, X, X, attn_mask=mask)
+    assert recording.traces[0].rules.causal and recording.traces[0].rules.bias is None and not recording.notes
+    mask[2] = least
+    recording = recorded(module, X, X, X, attn_mask=mask)
+    assert "no key left" in recording.notes[0] and recording.traces[0].undefined[:, :, 2].all()
+
+
+def encoder(layers=2, **options):
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(E, H, 16, batch_first=True, **options)
+    return nn.TransformerEncoder(layer, layers, enable_nested_tensor=not options.get("norm_first")).eval()
+
+
+def own_weights(model, *inputs, **options):
+    """The weights of every ``nn.MultiheadAttention`` in the model, asked for, by the slow path."""
+    found, handles = [], []
+
+    def ask(module, args, kwargs):
+        return args, kwargs | {"need_weights": True, "average_attn_weights": False}
+
+    for module in model.modules():
+        if isinstance(module, nn.MultiheadAttention):
+            handles.append(module.register_forward_pre_hook(ask, with_kwargs=True))
+            handles.append(module.register_forward_hook(lambda module, args, output: found.append(output[1].detach().numpy())))
+    model(*inputs, **options)
+    for handle in handles:
+        handle.remove()
+    return found
+
+
+def same(trace, weights):
+    """Equal to 1e-6 in the rows of real queries."""
+    real = ~trace.query_padding
+    ours, theirs = (w.swapaxes(1, 2)[real] for w in (trace.weights, weights))  # [rows, H, S]
+    return np.allclose(ours, theirs, atol=1e-6, rtol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+@pytest.mark.parametrize("gradients", [False, True])
+@pytest.mark.parametrize("masks", [{}, {"mask": CAUSAL}, {"src_key_padding_mask": PADDING}], ids=["none", "causal", "padded"])
+def test_an_encoder_on_either_path(norm_first, gradients, masks):
+    model = encoder(norm_first=norm_first)
+    recording = recorded(model, X, gradients=gradients, **masks)
+    assert [trace.name for trace in recording.traces] == ["layers.0.self_attn", "layers.1.self_attn"]
+    assert not recording.notes
+    for trace, weights in zip(recording.traces, own_weights(model, X, **masks), strict=True):
+        assert same(trace, weights)
+    if "mask" in masks:
+        assert recording.traces[0].rules.causal and recording.traces[0].rules.dense is None
+
+
+def test_padding_that_pytorch_left_out_is_rebuilt():
+    model, padding = encoder(), torch.arange(L) >= torch.tensor([[4], [3], [2]])  # one column is padded in every item
+    recording = recorded(model, X, gradients=False, src_key_padding_mask=padding)
+    assert "nested" in recording.notes[0] and len(recording.notes) == 2
+    for trace, weights in zip(recording.traces, own_weights(model, X, src_key_padding_mask=padding), strict=True):
+        assert np.array_equal(trace.rules.padded, padding.numpy()) and np.array_equal(trace.query_padding, padding.numpy())
+        assert same(trace, weights)
+
+
+def test_the_fast_path_of_an_encoder_reads_numbers_as_yes_or_no():
+    layer = encoder().layers[0]
+    mask = BIAS.masked_fill(CAUSAL, 0)
+    recording = recorded(layer, X, gradients=False, src_mask=mask)
+    assert "yes or no" in recording.notes[0]
+    assert np.array_equal(recording.traces[0].mask[0, 0], (mask != 0).numpy())
+
+
+@pytest.mark.parametrize("mode", ["train", "eval"])
+def test_a_transformer_with_both_stacks(mode):
+    torch.manual_seed(0)
+    model = nn.Transformer(E, H, 1, 2, 16, batch_first=True, dropout=0.5 if mode == "train" else 0.0)
+    model.train(mode == "train")
+    masks = {"tgt_mask": CAUSAL, "memory_key_padding_mask": torch.arange(S) >= torch.tensor([[7], [6], [5]])}
+    recording = recorded(model, MEMORY, X, **masks)
+    names = ["encoder.layers.0.self_attn"]
+    names += [f"decoder.layers.{i}.{kind}" for i in range(2) for kind in ("self_attn", "multihead_attn")]
+    assert [trace.name for trace in recording.traces] == names
+    own, cross = recording.traces[1:3]
+    assert own.rules.causal and own.tokens.positions is not None
+    assert cross.weights.shape == (N, H, L, S) and not cross.query_padding.any() and cross.tokens.positions is None
+    if mode == "eval":
+        for trace, weights in zip(recording.traces, own_weights(model, MEMORY, X, **masks), strict=True):
+            assert same(trace, weights)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_sixteen_bits_stay_sixteen_where_numpy_has_them(dtype):
+    module = multihead(E, H, batch_first=True, dtype=dtype)
+    x = X.to(dtype)
+    (trace,) = recorded(module, x, x, x).traces
+    assert trace.call.q.dtype == (np.float16 if dtype == torch.float16 else np.float32)
+    _, weights = module(x, x, x, average_attn_weights=False)
+    assert np.allclose(trace.weights, weights.detach().float(), atol=1e-2)
+
+
+def test_autocast_keeps_its_gradients():
+    class Cast(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.attention = multihead(E, H, batch_first=True)
+
+        def forward(self, x):
+            with torch.autocast("cpu", torch.bfloat16):
+                return self.attention(x, x, x)[0].float()
+
+    recording = recorded(Cast(), X)
+    assert recording.traces[0].name == "attention"
+
+
+def test_a_graph_that_is_run_again_for_its_gradients_is_recorded_once():
+    class Again(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.attention = multihead(E, H, batch_first=True)
+
+        def forward(self, x):
+            return torch.utils.checkpoint.checkpoint(lambda x: self.attention(x, x, x)[0], x, use_reentrant=False)
+
+    assert len(recorded(Again(), X).traces) == 1
+
+
+def test_modules_of_anothers_make_in_an_encoder_turn_its_fast_path_off_and_that_is_said():
+    class Layer(nn.TransformerEncoderLayer):
+        pass
+
+    torch.manual_seed(0)
+    model = nn.TransformerEncoder(Layer(E, H, 16, batch_first=True), 1).eval()
+    with torch.no_grad(), mha_viz.record(model) as recording:
+        model(X)
+    assert len(recording.traces) == 1 and "fast path was off" in recording.notes[0]
