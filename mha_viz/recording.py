@@ -8,6 +8,7 @@ import numpy as np
 
 from mha_viz.core.attend import call_of, trace_of_call
 from mha_viz.core.call import Call
+from mha_viz.core.intervention import Intervention, changed
 from mha_viz.core.maps import CLOSE, trace_of_maps
 from mha_viz.core.mask import Mask
 from mha_viz.core.rules import Wrong
@@ -46,7 +47,10 @@ class Recording:
     cause: Cause | None = None
 
     def save(self, path):
-        """Write a ``.safetensors`` file that ``load`` reads: q, k, v, masks and what is known around them, or the maps alone."""
+        """Write a ``.safetensors`` file that ``load`` reads: q, k, v, masks and what is known around them, or the maps alone.
+
+        Raises Wrong where heads were put off in maps alone.
+        """
         from safetensors.numpy import save_file
 
         tensors, calls = {}, []
@@ -109,9 +113,14 @@ def _taken_apart(trace):
         "queries": trace.query_tokens,
         "keys": trace.key_tokens,
         "extra": trace.tokens.extra,
+        "off": trace.off,
         "positions": None if positions is None else positions.tolist(),
     }
     if not trace.has("q", "k"):
+        if trace.off:  # from the maps that were put there nobody can tell the head's own, or its mask
+            raise Wrong(
+                "off", trace.off, "cannot be kept of maps alone: save the recording that they were put off in.", [{"off": ()}]
+            )
         return arrays | {"weights": trace.probabilities}, described
     call = call_of(trace)
     for name in ("q", "k", "v", "out_weight", "out_bias"):
@@ -125,6 +134,13 @@ def _taken_apart(trace):
 
 
 def _put_together(tensors, i, described):
+    """The Trace that ``_taken_apart`` took apart; heads that were off are put off again."""
+    off = described.get("off")  # files of before there were Interventions lack it
+    trace = _computed(tensors, i, described)
+    return changed(trace, Intervention(off)) if off else trace
+
+
+def _computed(tensors, i, described):
     arrays = {name.split(".", 1)[1]: array for name, array in tensors.items() if name.split(".", 1)[0] == str(i)}
     queries, keys = (tuple(map(tuple, described[side])) for side in ("queries", "keys"))
     positions = described["positions"]
@@ -132,7 +148,9 @@ def _put_together(tensors, i, described):
         queries, keys, arrays["query_padding"], described["extra"], None if positions is None else np.array(positions)
     )
     if "weights" in arrays:
-        return trace_of_maps(arrays["weights"], tokens, described["name"], max(CLOSE.values()))  # checked as what they were made from
+        return trace_of_maps(
+            arrays["weights"], tokens, described["name"], max(CLOSE.values())
+        )  # checked as what they were made from
     mask = replace(Mask(**described["mask"]), **{name: arrays.get(name) for name in ("padded", "dense", "bias")})
     known = {name: arrays.get(name) for name in ("v", "out_weight", "out_bias")}
     return trace_of_call(

@@ -1,5 +1,6 @@
 """One number opened: everything that makes a single attention weight, and what that weight brings to the output."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,12 +22,15 @@ class Derivation:
     a key ``largest`` is −∞ and everything after it NaN.
 
     The weight: ``dropped``, whether dropout took it, and ``keep_scale``, 0 or 1 / (1 − p), None where there is no dropout;
-    ``weight`` = probability · keep_scale. ``in_all_heads`` [H] is the weight of the same cell in each head.
+    ``weight`` = probability · keep_scale. Where an Intervention put the head out, ``off`` is the way, "zero", "mean" or "uniform",
+    and the weight what it put there, whatever the probability; else None. ``in_all_heads`` [H] is the weight of the same cell in
+    each head.
 
     The output: ``v`` [D]; ``weighted_value`` [D] = weight · v; ``contribution`` [E] = weight · v · Wᴼ's columns of this head, what
     the cell adds to the query's output: the contributions of all keys and heads and the bias of out_proj sum to it. ``norm`` is its
     length and ``share`` its part, 0 to 1, of the sum of norms over the keys of this row and head, NaN where that is zero
-    (Kobayashi et al., Attention Is Not Only a Weight: Analyzing Transformers with Vector Norms, 2020, equation 5).
+    (Kobayashi et al., Attention Is Not Only a Weight: Analyzing Transformers with Vector Norms, 2020, equation 5). All of it is None
+    for a head that is off by its "mean": what it brings is no sum over cells.
     """
 
     item: int
@@ -49,12 +53,21 @@ class Derivation:
     dropped: bool | None
     keep_scale: float | None
     weight: float
+    off: str | None
     in_all_heads: np.ndarray
     v: np.ndarray | None
     weighted_value: np.ndarray | None
     contribution: np.ndarray | None
     norm: float | None
     share: float | None
+
+    @property
+    def scale_told(self):
+        """The scale in words: 1/√D where it is that, else what it is and what 1/√D would be."""
+        D = len(self.q)
+        if math.isclose(self.scale, D**-0.5, rel_tol=1e-6):
+            return f"1/√{D} = {self.scale:.6f}"
+        return f"{self.scale:.6f}, which is not 1/√{D} = {D**-0.5:.6f}"
 
 
 def open_number(trace, item, head, query, key):
@@ -67,6 +80,7 @@ def open_number(trace, item, head, query, key):
         **_softmax(trace, row, key),
         **_dropout(trace, row, key),
         weight=float(trace.weights[row][key]),
+        off=dict(trace.off).get(head),
         in_all_heads=trace.weights[item, :, query, key].astype(np.float64),  # [H]
         **_output(trace, row, key),
     )  # fmt: skip
@@ -112,7 +126,7 @@ def _dropout(trace, row, key):
 
 def _output(trace, row, key):
     step = dict.fromkeys(("v", "weighted_value", "contribution", "norm", "share"))
-    if not trace.has("v"):
+    if not trace.has("v") or dict(trace.off).get(row[1]) == "mean":
         return step
     values = trace.v[row[:2]].astype(np.float64)  # [S, D]
     weights = trace.weights[row].astype(np.float64)  # [S]

@@ -49,7 +49,8 @@ class Intervention:
         for head, way in self.off:
             if head >= num_heads:
                 rule = f"names head {head}, and there are {num_heads}, from 0 to {num_heads - 1}."
-                raise Wrong("off", self.off, rule, [{"off": ((num_heads - 1, way),)}])
+                right = {other: how for other, how in self.off if other < num_heads}
+                raise Wrong("off", self.off, rule, [{"off": _off({num_heads - 1: way} | right)}])
         beyond = [key for key in self.hidden_keys if key >= num_keys]
         if beyond:
             rule = f"names key {beyond[0]}, and there are {num_keys}, from 0 to {num_keys - 1}."
@@ -68,6 +69,9 @@ def changed(trace, intervention):
     if trace.has("dropped") and trace.dropped is not None:
         rule = "must be off: with dropout one cannot tell what the intervention did from what the draw did."
         raise Wrong("training", True, rule, [{"training": False}])
+    if trace.off:
+        rule = f"is for a Trace in which {_named(trace.off)} off already: change the Trace that it was made from."
+        raise Wrong("intervention", intervention, rule)
     intervention.check(trace.undefined.shape[1], trace.num_positions)
     if intervention.hidden_keys or intervention.temperature != 1:
         if not trace.has("q", "k"):
@@ -129,8 +133,14 @@ def _put_off(trace, off):
     }
     fields = {name: new.get(name, partial(getattr, trace)) for name in Trace.fields() if trace.has(name)}
     return Trace(
-        fields, tokens=trace.tokens, rules=trace.rules, layer=trace.layer, batch=trace.batch, call=trace.call, name=trace.name
-    )
+        fields, tokens=trace.tokens, rules=trace.rules, layer=trace.layer, batch=trace.batch, call=trace.call, name=trace.name,
+        off=off,
+    )  # fmt: skip
+
+
+def _named(off):
+    heads = ", ".join(str(head) for head, _ in off)
+    return f"heads {heads} are" if len(off) > 1 else f"head {heads} is"
 
 
 def _off(value):

@@ -60,18 +60,19 @@ class Trace:
 
     def __init__(
         self, fields, *, tokens=None, rules=None, layer=None, batch=None, call=None, training=False, name="attention",
-        quantity="weight", plain=None,
+        quantity="weight", plain=None, off=(),
     ):  # fmt: skip
         """``fields`` maps a field's name to an array, or to a function that makes one when it is called with that name.
 
         ``tokens`` are the Tokens of rows and columns; ``rules`` the Mask, None where only what it hid is known; ``layer`` and
         ``batch`` what was attended with, ``call`` what was recorded, each None where the source does not know. ``quantity`` is what
-        a cell of its maps is called; where that is no attention weight, ``plain`` is the Trace of the weights.
+        a cell of its maps is called; where that is no attention weight, ``plain`` is the Trace of the weights. ``off`` pairs the heads
+        that an Intervention put out with the way it did.
         """
         self._fields = dict(fields)
         self.tokens, self.rules = tokens, rules
         self.layer, self.batch, self.call, self.training, self.name = layer, batch, call, training, name
-        self.quantity, self._plain = quantity, plain
+        self.quantity, self._plain, self.off = quantity, plain, off
 
     @classmethod
     @cache
@@ -93,7 +94,7 @@ class Trace:
 
         What came before the maps and after them is known of its ``plain`` alone, so that nobody derives it from another quantity.
         """
-        about = {name: getattr(self, name) for name in ("tokens", "rules", "layer", "batch", "call", "training", "name")}
+        about = {name: getattr(self, name) for name in ("tokens", "rules", "layer", "batch", "call", "training", "name", "off")}
         masks = {name: self._fields[name] for name in ("mask", "mask_bias", "dropped") if name in self._fields}
         return Trace(masks | maps, **about, quantity=quantity, plain=Trace(self._fields, **about))  # not self: see shown_trace
 

@@ -73,7 +73,7 @@ def _score_words(d):
     """From the sum of products to the score that the softmax sees, line by line."""
     words = [
         f"<b>q · k = {_number(d.dot)}</b>",
-        f"× 1 / √{len(d.q)} = × {_number(d.scale)}",
+        f"× {d.scale_told}",
         f"<b>score {_number(d.score)}</b>",
     ]
     if d.hidden_by:
@@ -96,7 +96,7 @@ def softmax(trace, derivation, theme="light", width=1104):
         box = Box(GUTTER, top + TITLE, slot * S, 92)
         hover = [f"key {key}<br>{name} {_number(value)}" for key, value in zip(names.exact, values, strict=True)]
         written = {d.key: f"<b>{_number(values[d.key])}</b>"}
-        if name == "weight" and slot >= 10:
+        if name == "weight" and d.dropped is not None and slot >= 10:
             written = dict.fromkeys(np.flatnonzero(trace.dropped[d.item, d.head, d.query] & ~hidden).tolist(), "×") | written
         axes, extent = sheet.bars(box, values, hover, _choice(sheet, S, d.key), written)
         undefined = np.isnan(values).all()
@@ -134,6 +134,8 @@ def _softmax_rows(trace, d):
         values = d.masked_scores, d.exponentials, d.exponentials / d.total
         names = "score" if d.bias is None else "score + mask", "exp(score − largest)", "probability"
         rows += zip(names, words, values, strict=True)
+    if d.off is not None:
+        rows.append(("weight", f"the head is off ({d.off})", trace.weights[row].astype(np.float64)))
     if d.dropped is not None:
         kept = "" if not d.keep_scale else f", the others times {_number(d.keep_scale)}"
         words = f"after dropout: {trace.dropped[row].sum()} of {len(trace.dropped[row])} set to 0 (×){kept}"

@@ -38,7 +38,7 @@ def steps(trace, d):
     if d.dot is not None:
         products = terms(d) if len(d.q) <= 4 else f"{len(d.q)} products, whose sum is"
         yield f"<b>q · k</b>: the query vector of {asks} times the key vector of {is_read}: {products} <b>{d.dot:.6f}</b>"
-        yield f"<b>scale</b>: × 1/√{len(d.q)} = {d.scale:.6f} gives the score <b>{d.score:.6f}</b>"
+        yield f"<b>scale</b>: × {d.scale_told} gives the score <b>{d.score:.6f}</b>"
     if d.hidden_by:
         yield f"<b>mask</b>: {' and '.join(d.hidden_by)} hides this key: the score becomes −∞"
     elif d.bias:
@@ -52,6 +52,8 @@ def steps(trace, d):
             f"<b>softmax</b> over the row: exp(score − {d.largest:.4f}) = {d.exponentials[d.key]:.6f}, of {d.total:.6f} in all: "
             f"<b>{d.probability:.6f}</b>"
         )
+    if d.off is not None:
+        yield f"<b>head off</b> ({d.off}): whatever the softmax says, the weight is <b>{d.weight:.6f}</b>"
     if d.dropped is not None:
         fate = "takes it: 0" if d.dropped else f"keeps it, × {d.keep_scale:.4f} = <b>{d.weight:.6f}</b>"
         yield f"<b>dropout</b> {fate}"

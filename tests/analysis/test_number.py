@@ -10,6 +10,7 @@ import pytest
 
 from mha_viz import Batch, Layer, Settings, Trace, attend, synthetic
 from mha_viz.analysis.number import open_number
+from mha_viz.core.intervention import Intervention, changed
 
 TINY = json.loads((Path(__file__).parents[1] / "data" / "tiny_by_hand.json").read_text())
 SMALL = {"embed_dim": 12, "num_heads": 3, "batch_size": 2, "seq_len": 4, "padding": (2,)}
@@ -172,3 +173,22 @@ def test_numbers_are_plain():
     for field in fields(number):
         value = getattr(number, field.name)
         assert value is None or type(value) in (int, float, bool, tuple, np.ndarray), field.name
+
+
+def test_a_head_that_is_off():
+    """The probability is what its scores say, the weight what was put there; what a mean brings is made by no cell."""
+    before = synthetic(Settings())
+    for way, weight in (("zero", 0), ("uniform", 1 / 17)):
+        d = open_number(changed(before, Intervention({2: way})), 0, 2, 3, 4)
+        assert d.off == way and d.weight == pytest.approx(weight) and d.norm is not None
+        assert d.probability == pytest.approx(before.probabilities[0, 2, 3, 4], rel=1e-5)
+    d = open_number(changed(before, Intervention({2: "mean"})), 0, 2, 3, 4)
+    assert d.off == "mean" and d.contribution is d.norm is d.share is None
+    assert open_number(before, 0, 2, 3, 4).off is None
+
+
+def test_the_scale_in_words():
+    before = synthetic(Settings())
+    assert open_number(before, 0, 2, 3, 4).scale_told == "1/√16 = 0.250000"
+    warmer = changed(before, Intervention(temperature=2.0))
+    assert open_number(warmer, 0, 2, 3, 4).scale_told == "0.125000, which is not 1/√16 = 0.250000"

@@ -13,6 +13,7 @@ from mha_viz.core.layer import Layer
 from mha_viz.core.maps import trace_of_maps
 from mha_viz.core.rules import Wrong
 from mha_viz.core.trace import Trace
+from mha_viz.recording import Recording, load
 
 N, H, L, D = 2, 3, 5, 4
 E = H * D
@@ -163,12 +164,20 @@ def test_dropout_has_to_be_off():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"off": {3: "zero"}}, {"hidden_keys": (0, 5)}, {"hidden_keys": (7, 8)}], ids=["head", "key", "only keys beyond"]
+    ("wrong", "nearest"),
+    [
+        ({"off": {3: "zero"}}, {"off": ((2, "zero"),)}),
+        ({"off": {1: "mean", 7: "zero"}}, {"off": ((1, "mean"), (2, "zero"))}),
+        ({"off": {2: "mean", 7: "zero"}}, {"off": ((2, "mean"),)}),
+        ({"hidden_keys": (0, 5)}, {"hidden_keys": (0,)}),
+        ({"hidden_keys": (7, 8)}, {"hidden_keys": ()}),
+    ],
 )
-def test_heads_and_keys_that_there_are_not(wrong):
+def test_heads_and_keys_that_there_are_not(wrong, nearest):
     with pytest.raises(Wrong, match="and there are") as caught:
         changed(made(), Intervention(**wrong))
-    changed(made(), Intervention(**caught.value.nearest[0]))
+    assert caught.value.nearest == (nearest,)
+    changed(made(), Intervention(**nearest))
 
 
 @pytest.mark.parametrize(
@@ -191,3 +200,27 @@ def test_equal_interventions_are_equal():
     """Whatever they were spelled as, so that a cache finds them."""
     assert Intervention({2: "zero", 0: "mean"}, [3, 1, 3], 1) == Intervention(((0, "mean"), (2, "zero")), (1, 3), 1.0)
     assert hash(Intervention({2: "zero"})) == hash(Intervention(((2, "zero"),)))
+
+
+def test_what_was_changed_is_known_and_not_changed_again():
+    """A second change would act on what the first one put there."""
+    after = changed(made(), Intervention({1: "zero"}, temperature=2.0))
+    assert after.off == ((1, "zero"),) and made().off == ()
+    with pytest.raises(Wrong, match="head 1 is off already"):
+        changed(after, Intervention(temperature=2.0))
+
+
+def test_a_recording_keeps_what_was_changed(tmp_path):
+    after = changed(made(), Intervention({0: "zero", 1: "mean", 2: "uniform"}, (1,), 2.0))
+    Recording((after,)).save(tmp_path / "changed.safetensors")
+    (kept,) = load(tmp_path / "changed.safetensors").traces
+    assert kept.off == after.off
+    np.testing.assert_allclose(kept.weights, after.weights, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(kept.output, after.output, rtol=0, atol=1e-12)
+
+
+def test_a_recording_of_maps_alone_cannot(tmp_path):
+    after = changed(trace_of_maps(made().weights), Intervention({0: "mean"}))
+    with pytest.raises(Wrong, match="cannot be kept of maps alone"):
+        Recording((after,)).save(tmp_path / "changed.safetensors")
+    assert not list(tmp_path.iterdir())

@@ -10,6 +10,7 @@ import pytest
 
 from mha_viz import Batch, Layer, Settings, View, attend, synthetic
 from mha_viz.analysis import open_number
+from mha_viz.core.intervention import Intervention, changed
 from mha_viz.figures.labels import width_of
 from mha_viz.figures.number import (
     cell_in_heads,
@@ -205,3 +206,12 @@ def test_no_texts_overlap_or_leave_the_picture(picture, width, heads, head_dim, 
     for one, other in combinations(found, 2):
         apart = one[2] <= other[0] + 2 or other[2] <= one[0] + 2 or one[3] <= other[1] + 1 or other[3] <= one[1] + 1
         assert apart, (said(figure)[found.index(one)], said(figure)[found.index(other)])
+
+
+def test_a_head_that_is_off_shows_what_was_put_there():
+    trace = changed(synthetic(SMALL), Intervention({1: "uniform"}, temperature=2.0))
+    d = open_number(trace, 0, 1, 2, 3)
+    figure = softmax(trace, d)
+    np.testing.assert_array_equal(bars(figure)[-1], trace.weights[0, 1, 2])
+    assert "the head is off (uniform)" in " ".join(said(figure)) and "the head is off (uniform)" in describe_softmax(trace, d)
+    assert "which is not 1/√4" in describe_terms(trace, d)
