@@ -7,17 +7,21 @@ from importlib import import_module
 
 _HOMES = {
     "Batch": "mha_viz.core.batch",
+    "Intervention": "mha_viz.core.intervention",
     "Layer": "mha_viz.core.layer",
     "Recording": "mha_viz.recording",
     "Settings": "mha_viz.settings",
     "Trace": "mha_viz.core.trace",
+    "Trained": "mha_viz.sources.trained",
     "View": "mha_viz.settings",
     "Wrong": "mha_viz.core.rules",
     "attend": "mha_viz.core.attend",
+    "changed": "mha_viz.core.intervention",
     "heads": "mha_viz.figures.heads",
     "load": "mha_viz.recording",
     "record": "mha_viz.sources.recorded",
     "synthetic": "mha_viz.sources.synthetic",
+    "trained": "mha_viz.sources.trained",
 }
 __all__ = list(_HOMES)
 
