@@ -6,19 +6,17 @@ from html import escape
 
 import streamlit as st
 
-from mha_viz.core.intervention import WAYS, Intervention
 from mha_viz.core.rules import Wrong
 from mha_viz.pages import source
 from mha_viz.pages.training import train_button
 from mha_viz.pages.warm import trained_run
-from mha_viz.sources.interventions import read_interventions, write_interventions
+from mha_viz.pages.what_if import what_if
 from mha_viz.sources.models import MODELS, steps
 from mha_viz.sources.models import record as made
 from mha_viz.sources.tasks import TASKS
 from mha_viz.sources.trained import MOST_ITEMS
 
 PACE = 0.7  # seconds that a snapshot is looked at while they are played
-WAY_WORDS = {"zero": "zero: says nothing", "mean": "mean: always says the same", "uniform": "uniform: reads all alike"}
 
 
 def sidebar():
@@ -41,7 +39,7 @@ def sidebar():
             )
         with right:
             source.hold("seed", st.number_input, "seed", step=1, help="Draws the sequences.")
-    what_if(s)
+    what_if_here(s)
     train_button(s.model)
 
 
@@ -98,64 +96,12 @@ def vocabulary(s):
     return f"{first}{task.body[0]} to {task.body[-1]}, at most {task.length} in all, between spaces."
 
 
-def what_if(s):
-    """Heads off, keys hidden, another temperature."""
-    model, changes = MODELS[s.model], list(read_interventions(s.interventions))
-    changes += [Intervention()] * (model.num_layers - len(changes))
-    heads = [(layer, head) for layer in range(model.num_layers) for head in range(model.num_heads)]
-    off = {(layer, head): way for layer, change in enumerate(changes) for head, way in change.off}
+def what_if_here(s):
+    """What is changed in the model, whose later layers read what a changed one puts out."""
+    model = MODELS[s.model]
     with st.expander("What if …", expanded=bool(s.interventions)):
-        put(
-            "off", st.pills, "heads off", list(off), options=heads, selection_mode="multi", format_func=lambda at: f"{at[0]}·{at[1]}",
-            help="layer · head",
-        )  # fmt: skip
-        way = next(iter(off.values()), st.session_state.get("way", WAYS[0]))
-        put("way", st.selectbox, "put off by", way, options=list(WAYS), format_func=WAY_WORDS.get)
-        keys = ", ".join(map(str, changes[0].hidden_keys))
-        put(
-            "keys",
-            st.text_input,
-            "tokens masked",
-            keys,
-            placeholder="none",
-            help="Positions that no query may read, in any layer: “3, 4”.",
-        )
-        put("temperature", st.number_input, "temperature", changes[0].temperature, step=0.25, format="%.2f",
-            help="Divides the scores of every layer: below 1 sharper, above 1 flatter.")  # fmt: skip
-        if s.interventions:
-            st.button("Undo all", on_click=source.change, kwargs={"interventions": ""})
-            st.caption("Pin the model as it is as A first, and see A, B and B − A.")
-
-
-def put(name, widget, label, value, **options):
-    """A widget of what is changed; what is wrong stays in it to be mended."""
-    key = f"what_if_{name}"
-    st.session_state[key] = st.session_state.typed.get(key, value)
-    widget(label, key=key, on_change=take, **options)
-
-
-def take():
-    """Make the interventions that the widgets say."""
-    state = st.session_state
-    off, way, keys, temperature = (state[f"what_if_{name}"] for name in ("off", "way", "keys", "temperature"))
-    state.way = way
-    try:
-        try:
-            hidden = tuple(int(part) for part in keys.replace(",", " ").split())
-        except ValueError:
-            raise Wrong("tokens masked", keys, "must be positions, whole numbers from 0 on, as in “3, 4”.") from None
-        changes = [
-            Intervention(tuple((head, way) for at, head in off if at == layer), hidden, temperature)
-            for layer in range(MODELS[source.settings().model].num_layers)
-        ]
-        source.change(interventions=write_interventions(changes))
-    except Wrong as wrong:
-        state.wrong_source = wrong
-    if state.wrong_source is None:
-        for name in ("keys", "temperature", "off"):
-            state.typed.pop(f"what_if_{name}", None)
-    else:
-        state.typed |= {"what_if_keys": keys, "what_if_temperature": temperature, "what_if_off": off}
+        heads = dict.fromkeys(range(model.num_layers), model.num_heads)
+        what_if(s.interventions, heads, lambda text: source.must_change(interventions=text))
 
 
 def recording():

@@ -105,7 +105,7 @@ def overview(traces, index):
 
 @st.fragment(key="toolbar")
 def toolbar_alone():
-    toolbar(layer()[1], st.session_state.view, save)
+    toolbar(layer()[1], st.session_state.view, save, can_change=here() is not from_trained)  # which has its own
 
 
 @st.fragment(key="stage")

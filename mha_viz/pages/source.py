@@ -68,10 +68,15 @@ def change(**values):
     """Set fields of the settings; what breaks a rule is said, and they stay as they were."""
     state = st.session_state
     try:
-        state.sources[state.source] = replace(settings(), **values)
+        must_change(**values)
         state.wrong_source = None
     except Wrong as wrong:
         state.wrong_source = wrong
+
+
+def must_change(**values):
+    """Set fields of the settings; raises Wrong for what breaks a rule."""
+    st.session_state.sources[st.session_state.source] = replace(settings(), **values)
 
 
 def hold(name, widget, label, spell=None, read=None, with_it=(), **options):

@@ -8,10 +8,11 @@ import streamlit as st
 from mha_viz.core.rules import Wrong
 from mha_viz.core.trace import Trace
 from mha_viz.pages.changes import changes
-from mha_viz.pages.messages import say_findings, say_notes, say_wrong_view
+from mha_viz.pages.messages import say_error, say_findings, say_notes, say_wrong_view
 from mha_viz.pages.number_panel import number_panel
 from mha_viz.pages.shapes import chosen_number, what_average_hides
 from mha_viz.pages.toolbar import change
+from mha_viz.settings.interventions import read_interventions, told
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,15 +39,21 @@ def heads_and_average(subject, choose_cells, strip=True):
     from mha_viz.components import live, measured_width
 
     view = st.session_state.view
-    trace = shown_trace(subject.trace, view)
+    changed, wrong_change = changed_trace(subject.trace, view)
+    trace = shown_trace(changed, view)
     st.session_state.pinnable = subject.spell(subject.settings)
     choice = choose(trace, view)
     pinned_from, pinned, wrong_pin = pinned_trace(subject, view)
     st.session_state.setdefault("saved", [])[:] = trace, choice, pinned  # for whoever asks to save what is shown
     with st.container(key="findings"):
         say_wrong_view()
+        for wrong in wrong_change:
+            say_error(wrong)
         say_notes(wrong_pin)
-        say_findings(subject.trace, subject.settings)
+        say_findings(changed, subject.settings)
+        if changed is not subject.trace:
+            what = told(read_interventions(view.what_if))
+            st.caption(f"What if: {' '.join(what)} In this layer alone; the picture shows what it would do with the same input.")
     look = {"theme": st.context.theme.type or "light", "width": measured_width("picture")}
     figure, alt = picture(trace, pinned, view, look, strip)
     live(figure, key="picture", alt=alt, on_choose=choose_cells, on_reset=let_go, save=st.session_state.get("saving"))
@@ -54,7 +61,23 @@ def heads_and_average(subject, choose_cells, strip=True):
     with st.container(key="compared"):
         if pinned is not None:
             changes(pinned, trace, pinned_from, subject.settings, choice)
-    number_panel(subject.trace, view, choice, look)
+    number_panel(changed, view, choice, look)
+
+
+def changed_trace(trace, view):
+    """The Trace with what the View changes in it, and a list of what is wrong with that; the Trace as it is where something is."""
+    from mha_viz.core.intervention import changed
+
+    asked = read_interventions(view.what_if)
+    if view.layer >= len(asked):
+        return trace, []
+    kept = st.session_state.get("changed")
+    if kept is None or kept[:2] != (trace, view.what_if):
+        try:
+            kept = st.session_state.changed = trace, view.what_if, changed(trace, asked[view.layer])
+        except Wrong as wrong:
+            return trace, [wrong]
+    return kept[2], []
 
 
 def picture(trace, pinned, view, look, strip):

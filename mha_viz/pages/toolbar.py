@@ -20,8 +20,8 @@ WEIGHTING_WORDS = {"weights": "attention weights", "norms": "value-norm weighted
 COLOR_WORDS = {"ink": "ink", "viridis": "Viridis", "cividis": "Cividis", "grey": "grey"}
 
 
-def toolbar(trace, view, save):
-    """Draw the controls; ``save()`` draws what is in the popover of that name."""
+def toolbar(trace, view, save, can_change=True):
+    """Draw the controls; ``save()`` draws what is in the popover of that name. ``can_change`` offers to change the layer that is shown."""
     N, H = trace.weights.shape[:2]
     item = view.item if view.item < N else 0
     with st.container(horizontal=True, vertical_alignment="center", key="toolbar"):
@@ -49,12 +49,27 @@ def toolbar(trace, view, save):
         with lazy_popover("Save", "save") as shown:
             if shown:
                 save()
+        if can_change:
+            with lazy_popover("What if", "what_if") as shown:
+                if shown:
+                    change_layer(view, H)
         if view.pinned is None:
             st.button("Pin as A", on_click=pin, help="Keep this as A; change anything, and see A, B and B − A.")
         else:
             st.button("Unpin A", on_click=change_all, kwargs={"pinned": None})
         about = "Back to how a picture is first shown. Esc in the picture lets go of the cell."
         st.button("Reset", on_click=reset, help=about)
+
+
+def change_layer(view, H):
+    """What if: in the layer that is shown alone, since nobody can tell here what the layers after it would make of it."""
+    from mha_viz.pages.what_if import what_if
+
+    def put(text):
+        st.session_state.view = replace(st.session_state.view, what_if=text)
+        draft.draw(STAGE)
+
+    what_if(view.what_if, {view.layer: H}, put)
 
 
 def orders():
@@ -185,5 +200,5 @@ def reset():
 
 def first_view(view):
     """The View that a person sees first of this item, with what is open and compared left as it is."""
-    kept = ("item", "pinned", "opened", "divisors", "verbatim")
+    kept = ("layer", "item", "what_if", "pinned", "opened", "divisors", "verbatim")
     return View(**{name: getattr(view, name) for name in kept})

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from mha_viz.core.rules import Wrong, whole
+from mha_viz.settings.interventions import typed_interventions
 from mha_viz.settings.rules import check, choice, flag, number, optional, ruled
 
 ORDERS = (
@@ -49,10 +50,11 @@ class View:
     index, difference from the average or a head statistic; ``head`` the chosen one; ``cell`` the chosen (query, key), one of them
     None where a token is chosen and not a cell. ``arrangement``: the strip with one head beside the
     average, all heads large, or one head alone; ``picture``: maps or lines. ``weighting`` of the cells: the attention weights, or
-    these times the length of what each key's value adds to the output ("norms"). ``scale`` of the colours: linear, logarithmic, clipped
-    at the 99th percentile, or each row to its own maximum; ``limits`` fix its ends. ``pinned`` is what B is compared with: the
-    Settings of A as the query part of an address ("" for the defaults). ``opened`` shows the whole derivation of the chosen number;
-    ``divisors`` offers only head counts that divide embed_dim; ``verbatim`` shows PyTorch's own error where there is one.
+    these times the length of what each key's value adds to the output ("norms"). ``scale`` of the colours: linear, logarithmic,
+    clipped at the 99th percentile, or each row to its own maximum; ``limits`` fix its ends. ``what_if`` is what is changed in the
+    layer that is shown, as ``read_interventions`` reads it. ``pinned`` is what B is compared with: the settings of A as the query
+    part of an address ("" for the defaults). ``opened`` shows the whole derivation of the chosen number; ``divisors`` offers only
+    head counts that divide embed_dim; ``verbatim`` shows PyTorch's own error where there is one.
     """
 
     layer: int = ruled(0, number(0))
@@ -67,6 +69,7 @@ class View:
     scale: str = ruled("linear", choice(*SCALES))
     limits: tuple[float, float] | None = ruled(None, optional(_limits))
     colors: str = ruled("ink", choice(*COLORS))
+    what_if: str = ruled("", typed_interventions)
     pinned: str | None = ruled(None, lambda argument, value: value)
     opened: bool = ruled(False, flag)
     divisors: bool = ruled(False, flag)

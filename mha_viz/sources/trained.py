@@ -7,8 +7,8 @@ import numpy as np
 
 from mha_viz.core.rules import Wrong
 from mha_viz.recording import Recording
+from mha_viz.settings.interventions import read_interventions, told, typed_interventions, write_interventions
 from mha_viz.settings.rules import LARGEST_SEED, check, choice, number, optional, ruled, split_words, typed_words
-from mha_viz.sources.interventions import read_interventions, told, typed_interventions, write_interventions
 from mha_viz.sources.models import MODELS, Scores, forward, is_right, kept_step, log_softmax, parameters, record, score
 from mha_viz.sources.tasks import PAD, SHOWN, TASKS, UNASKED
 

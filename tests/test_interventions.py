@@ -4,7 +4,7 @@ import pytest
 
 from mha_viz.core.intervention import Intervention
 from mha_viz.core.rules import Wrong
-from mha_viz.sources.interventions import EXAMPLE, read_interventions, told, typed_interventions, write_interventions
+from mha_viz.settings.interventions import EXAMPLE, read_interventions, told, typed_interventions, write_interventions
 
 
 def test_the_example():

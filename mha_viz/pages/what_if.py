@@ -1,0 +1,71 @@
+"""What if: heads off, tokens masked, another temperature. The same controls for every source."""
+
+import streamlit as st
+
+from mha_viz.core.intervention import WAYS, Intervention
+from mha_viz.core.rules import Wrong
+from mha_viz.pages.messages import say_error
+from mha_viz.settings.interventions import read_interventions, write_interventions
+
+WAY_WORDS = {"zero": "zero: says nothing", "mean": "mean: always says the same", "uniform": "uniform: reads all alike"}
+
+
+def what_if(text, num_heads, change):
+    """Draw the controls of what ``text`` says is changed; ``change(text)`` is called with what a person makes of it.
+
+    ``num_heads`` is the number of heads of each layer that can be changed, by the number of the layer.
+    """
+    state = st.session_state
+    typed, given = state.setdefault("typed_what_if", {}), dict(enumerate(read_interventions(text)))
+    first = next((given[layer] for layer in num_heads if layer in given and given[layer] != Intervention()), Intervention())
+    off = {(layer, head): way for layer, one in given.items() for head, way in one.off}
+
+    def put(name, widget, label, value, **options):
+        state[f"what_if_{name}"] = typed.get(name, value)
+        return widget(label, key=f"what_if_{name}", on_change=take, args=(num_heads, change), **options)
+
+    several = len(num_heads) > 1
+    heads = [(layer, head) for layer, count in num_heads.items() for head in range(count)]
+    put(
+        "off", st.pills, "heads off", [at for at in off if at in heads], options=heads, selection_mode="multi",
+        format_func=lambda at: f"{at[0]}·{at[1]}" if several else str(at[1]), help="layer · head" if several else None,
+    )  # fmt: skip
+    put("way", st.selectbox, "put off by", next(iter(off.values()), WAYS[0]), options=list(WAYS), format_func=WAY_WORDS.get)
+    keys = ", ".join(map(str, first.hidden_keys))
+    where = "in any layer" if several else "in this layer"
+    put("keys", st.text_input, "tokens masked", keys, placeholder="none", help=f"Positions that no query may read {where}: “3, 4”.")
+    put(
+        "temperature", st.number_input, "temperature", first.temperature, step=0.25, format="%.2f",
+        help="Divides the scores before the softmax: below 1 sharper, above 1 flatter.",
+    )  # fmt: skip
+    if state.get("wrong_what_if") is not None:
+        say_error(state.wrong_what_if)
+    if text:
+        st.button("Undo all", on_click=undo, args=(change,))
+        st.caption("Pin the model as it is as A first, and see A, B and B − A.")
+
+
+def take(num_heads, change):
+    """Make the interventions that the widgets say; what is wrong stays in them to be mended."""
+    state = st.session_state
+    off, way, keys, temperature = (state[f"what_if_{name}"] for name in ("off", "way", "keys", "temperature"))
+    try:
+        try:
+            hidden = tuple(int(part) for part in keys.replace(",", " ").split())
+        except ValueError:
+            raise Wrong("tokens masked", keys, "must be positions, whole numbers from 0 on, as in “3, 4”.") from None
+        layers = [Intervention()] * (max(num_heads) + 1)
+        for layer in num_heads:
+            layers[layer] = Intervention(tuple((head, way) for at, head in off if at == layer), hidden, temperature)
+        change(write_interventions(layers))
+    except Wrong as wrong:
+        state.wrong_what_if = wrong
+        state.typed_what_if = {"off": off, "way": way, "keys": keys, "temperature": temperature}
+        return
+    state.wrong_what_if = None
+    state.typed_what_if = {"way": way}  # which says nothing while no head is off
+
+
+def undo(change):
+    st.session_state.wrong_what_if, st.session_state.typed_what_if = None, {}
+    change("")
