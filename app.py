@@ -10,4 +10,4 @@ pages = [
     st.Page("mha_viz/pages/explore.py", title="Explore", default=not named),
     st.Page("mha_viz/pages/models.py", title="Models", default=named),
 ]
-st.navigation(pages, position="top").run()
+st.navigation(pages, position="hidden").run()  # the pages draw their own links, which keep addresses

@@ -5,21 +5,21 @@ from pathlib import Path
 import streamlit as st
 
 STYLE = Path(__file__).with_name("style.css")
-OWN = ("view", "address", "behind", "written", "notes", "arrived", "typed_limits", "wrong_view")
+PAGES = {"explore": "Explore", "models": "Models"}  # by the name of their file
+OWN = ("view", "address", "behind", "written", "notes", "arrived", "typed_limits", "wrong_view", "wrong_what_if", "typed_what_if")
 
 
 def enter(page):
-    """Come to ``page``, perhaps from another one, and find it as it was left, unless its address says otherwise."""
+    """Come to ``page``, perhaps from another one, and find it as it was left; and the links that lead from page to page."""
     st.html(STYLE)
     state = st.session_state
     before, state.page = state.get("page", page), page
-    if before == page:
-        return
     places = state.setdefault("places", {})
-    places[before] = {name: state.pop(name) for name in OWN if name in state}
-    state.pop("staged", None)  # nothing of this page is drawn yet
-    left = places.get(page)
-    if left is not None:
-        state.update(left)
-        if not st.query_params:
-            st.query_params.from_dict(state.address)
+    if before != page:
+        places[before] = {name: state.pop(name) for name in OWN if name in state}
+        state.update(places.get(page, {}))
+        state.pop("staged", None)  # nothing of this page is drawn yet
+    with st.container(key="pages", horizontal=True):
+        for name, title in PAGES.items():  # with the address in the link, Back leads through no page twice
+            address = state.get("address", {}) if name == page else places.get(name, {}).get("address", {})
+            st.page_link(f"mha_viz/pages/{name}.py", label=title, query_params=address)
