@@ -8,7 +8,7 @@ import pytest
 
 from mha_viz import Settings, View, synthetic
 from mha_viz.analysis import open_number, shown_trace
-from mha_viz.figures import heads, lines, number
+from mha_viz.figures import heads, lines, number, overview
 from mha_viz.figures.compare import describe_difference, difference_spec
 from mha_viz.figures.scale import Scale
 from mha_viz.figures.serial import to_json
@@ -22,6 +22,7 @@ PICTURES = {
     "logarithmic": (heads.spec, heads.describe, (SHOWN, replace(VIEW, scale="log"))),
     "lines": (lines.spec, lines.describe_lines, (SHOWN, VIEW)),
     "difference": (difference_spec, describe_difference, (SHOWN, SHOWN, VIEW)),
+    "overview": (overview.spec, overview.describe, ([SHOWN, SHOWN], VIEW, 1)),
 }
 
 
