@@ -5,6 +5,7 @@ import numpy as np
 
 def entropy_of(p):
     """[...] nats: −Σ p log p over the last axis of probabilities ``p`` [..., S], with 0 · log 0 = 0."""
+    p = _single(p)
     logarithm = np.zeros_like(p)
     np.log(p, out=logarithm, where=p > 0)
     return -(p * logarithm).sum(axis=-1)
@@ -17,4 +18,10 @@ def jensen_shannon(p, q):
     Transactions on Information Theory 37 (1991), equations 4.1 and 4.2 and theorem 3 with equal weights. Rounding may leave it below
     0 or above 1 by as much as the type of p rounds: whoever averages clips afterwards, or the rounding adds up.
     """
+    p, q = _single(p), _single(q)
     return (entropy_of((p + q) / 2) - (entropy_of(p) + entropy_of(q)) / 2) / p.dtype.type(np.log(2))
+
+
+def _single(p):
+    """``p`` in float32 at least: in float16 a sum over many keys has two digits."""
+    return p.astype(np.promote_types(p.dtype, np.float32), copy=False)

@@ -82,9 +82,7 @@ def _distances(row, rows):
     R, S = row.shape
     step = max(AT_ONCE // max(S * len(rows), 1), 1)
     total = sum(
-        jensen_shannon(rows[:, start : start + step], row[start : start + step].astype(rows.dtype)).sum(
-            axis=1, dtype=np.float64
-        )
+        jensen_shannon(rows[:, start : start + step], row[start : start + step]).sum(axis=1, dtype=np.float64)
         for start in range(0, R, step)
     )  # [K]
     return np.clip(total / R, 0, 1) if R else np.full(len(rows), np.nan)

@@ -69,6 +69,13 @@ def test_a_large_weight_on_a_small_value_is_no_strong_contribution():
     assert (by_contribution.weight, by_contribution.contribution) == pytest.approx((0.2, 0.6))
 
 
+def test_a_value_that_is_no_number_hides_no_other_example():
+    q, v = np.zeros((1, 1, 2, 1)), np.array([np.nan, 2.0, 3.0]).reshape(1, 1, 3, 1)
+    trace = trace_of_call(Call(q, np.zeros((1, 1, 3, 1)), v, out_weight=np.ones((1, 1))))
+    found = strongest([trace], 0, by="contribution")
+    assert [(e.query, e.key) for e in found] == [(0, 2), (1, 2)] and found[0].contribution == pytest.approx(1)
+
+
 def test_the_sink_is_left_aside_where_asked():
     rows = np.array([[1, 0, 0], [0.9, 0.1, 0], [0.8, 0.05, 0.15]])
     trace = trace_of_maps(np.stack([rows, [[1, 0, 0], [0.5, 0.5, 0], [0.4, 0.3, 0.3]]])[None])

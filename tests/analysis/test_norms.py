@@ -21,6 +21,7 @@ from mha_viz.analysis import (
     why_no_norms,
     why_not,
 )
+from mha_viz.analysis.norms import lengths
 from mha_viz.core.attend import trace_of_call
 from mha_viz.core.call import Call
 from mha_viz.core.intervention import Intervention, changed
@@ -100,6 +101,17 @@ def test_a_column_without_a_value_gets_nothing():
     """The column of add_zero_attn has a weight, and v = 0: what rests there adds nothing."""
     trace = synthetic(Settings(add_zero_attn=True))
     assert trace.weights[0, :, :, -1].max() > 0 and (shown_trace(trace, NORMS).weights[1, :, :, -1] == 0).all()
+
+
+def test_a_vector_that_the_projection_sends_to_nothing_has_no_length():
+    """Rounding may leave the square of a length below 0; no length is NaN for that."""
+    rng = np.random.default_rng(0)
+    across, x = rng.normal(size=(2, 500, 6))
+    x -= (
+        across * (x * across).sum(axis=1, keepdims=True) / (across**2).sum(axis=1, keepdims=True)
+    )  # at right angles, but for rounding
+    found = [lengths(one[None, None], rng.normal(size=(4, 1)) * side)[0, 0] for one, side in zip(x, across, strict=True)]
+    assert all(0 <= length < 1e-6 for length in found)
 
 
 @pytest.mark.parametrize("value", [0.0, np.inf, np.nan])

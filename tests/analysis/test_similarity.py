@@ -64,6 +64,19 @@ def test_heads_without_a_key_in_common_are_1_apart():
     np.testing.assert_allclose(head_distances(trace, 0), [[0, 1, 0], [1, 0, 1], [0, 1, 0]])
 
 
+def test_heads_that_are_almost_equal_are_never_at_less_than_no_distance():
+    """float32 rounds the difference of entropies to either side of 0."""
+    rows = np.random.default_rng(0).dirichlet(np.ones(50), size=(1, 1, 3)).astype(np.float32)
+    nearly = rows + np.float32(1e-7) * np.random.default_rng(1).normal(size=(1, 60, 3, 50)).astype(np.float32)
+    assert head_distances(trace_of_maps(np.abs(nearly)), 0).min() == 0 < head_distances(trace_of_maps(np.abs(nearly)), 0).max()
+
+
+def test_maps_in_float16_are_not_summed_in_it():
+    maps = np.random.default_rng(0).dirichlet(np.ones(300), size=(1, 2, 4)).astype(np.float16)
+    exact = head_distances(trace_of_maps(maps.astype(np.float32)), 0)
+    np.testing.assert_allclose(head_distances(trace_of_maps(maps), 0), exact, rtol=1e-6)
+
+
 def test_padding_never_moves_a_distance():
     trace = synthetic(CHOSEN)
     noisy = trace.probabilities.copy()

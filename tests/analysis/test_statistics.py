@@ -233,6 +233,14 @@ def test_induction_looks_back_only_and_not_at_padding():
     assert np.isnan(statistic(padded, 0, "induction")[0])
 
 
+def test_a_row_that_sees_its_target_alone_says_nothing_of_induction():
+    """Its weight is 1 whatever the head has learnt."""
+    mask = np.zeros((3, 3), bool)
+    mask[2, [0, 2]] = True
+    trace = given_map([[0.4, 0.3, 0.3], [0.4, 0.3, 0.3], [0, 1, 0]], query_tokens=(tuple("aba"),), attn_mask=mask)
+    assert np.isnan(statistic(trace, 0, "induction")[0])
+
+
 def test_a_token_that_numpy_would_cut_short_is_itself():
     trace = given_map(np.full((3, 3), 1 / 3), query_tokens=(("a\0", "b", "a"),))
     assert np.isnan(statistic(trace, 0, "induction")[0])
@@ -272,7 +280,9 @@ def test_grouped_heads_contribute_by_the_values_of_their_group():
 
 
 def test_values_that_are_not_finite_give_no_number():
-    q, v = np.zeros((1, 2, 3, 2)), np.full((1, 2, 3, 2), np.inf)
+    """Of no head: what is infinite in one makes the others' share 0, which is no fact about them."""
+    q, v = np.zeros((1, 2, 3, 2)), np.ones((1, 2, 3, 2))
+    v[0, 1] = np.inf
     assert np.isnan(statistic(trace_of_call(Call(q, q, v, out_weight=np.ones((2, 4)))), 0, "contribution")).all()
 
 
