@@ -35,7 +35,8 @@ def norm_weighted(trace):
     """[N, H, L, S]: ‖weight · v Wᴼ_h‖, the length of what each cell adds to the output; NaN in undefined rows.
 
     Kobayashi, Kuribayashi, Yokoi & Inui, Attention Is Not Only a Weight: Analyzing Transformers with Vector Norms, 2020, equation 5.
-    The weights are those after dropout, as ``trace.weights`` are. Raises Wrong where v or Wᴼ is not known.
+    The weights are those that ``trace.weights`` shows: after dropout, and of a head that was put off, what was put there. Raises
+    Wrong where v or Wᴼ is not known.
     """
     return _times_lengths(trace, trace.weights)
 

@@ -72,4 +72,5 @@ def describe(traces, view, layer):
     """What the overview shows, in words: its text alternative."""
     chosen = choose(traces[layer], view)
     layers, H = alike(traces, layer, chosen.item), traces[layer].weights.shape[1]
-    return f"Overview of {len(layers)} layers by {H} heads as small maps. Layer {layer} head {chosen.head} is chosen."
+    what = f"{len(layers)} layers by {H} heads as small maps{around.weighted(traces[layer])}"
+    return f"Overview of {what}. Layer {layer} head {chosen.head} is chosen."
