@@ -23,7 +23,7 @@ _mount = st.components.v2.component(
 )
 
 
-def live(figure, *, key, alt, on_choose=None, on_reset=None, save=None):
+def live(figure, *, key, alt, on_choose=None, on_reset=None, on_look=None, save=None):
     """Shows ``figure``, made by ``mha_viz.figures.heads`` or ``lines``, in place of the one that was there under this ``key``.
 
     Both the plain dict of ``spec`` and a ``go.Figure`` will do; the dict is ready sooner. Make it
@@ -35,7 +35,9 @@ def live(figure, *, key, alt, on_choose=None, on_reset=None, save=None):
     click, a tap, Enter and Space. In a figure of lines, a line is such a cell; of a token ``query`` or ``key`` is given, and ``head``
     and the other are None. Esc resets a zoom; where there is none it lets go of the chosen cell: ``on_reset()`` is called.
 
-    When the page turns dark or light, the script runs again as well, and ``st.context.theme`` says so.
+    When the page turns dark or light, the script runs again as well, and ``st.context.theme`` says so. ``on_look()`` is called before
+    it does for a change of room or theme: where a page has two pictures in two fragments, both hear of it at once, and only one of
+    the fragments would run.
 
     ``save`` is {"format": "png" or "svg", "name": str, "serial": int}: when the serial is another than before, the browser saves
     the picture as it is on screen, zoom and marks included, as a file of that name; a PNG at twice its size.
@@ -58,7 +60,8 @@ def live(figure, *, key, alt, on_choose=None, on_reset=None, save=None):
 
     said = {"alt": alt, "save": save, "answered": st.session_state.get(answered, 0)}
     data = f'{json.dumps(said)[:-1]}, "figure": {to_json(figure)}}}'
-    heard = {"on_cell_change": chosen, "on_reset_change": reset, "on_width_change": _again, "on_ground_change": _again}
+    looked = on_look or _again
+    heard = {"on_cell_change": chosen, "on_reset_change": reset, "on_width_change": looked, "on_ground_change": looked}
     _mount(key=key, data=data.encode(), **heard)
     with st.container(key=f"plotly-for-{key}"):  # unseen: the page has Plotly once a chart of Streamlit's own has been on it
         st.plotly_chart(_NOTHING, key=f"{key}-plotly", theme=None, config={"staticPlot": True})

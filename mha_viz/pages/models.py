@@ -100,7 +100,7 @@ def overview(traces, index):
         draw(CHOICES)
 
     figure = spec(traces, view, index, theme=st.context.theme.type or "light", width=measured_width("overview"))
-    live(figure, key="overview", alt=describe(traces, view, index), on_choose=choose)
+    live(figure, key="overview", alt=describe(traces, view, index), on_choose=choose, on_look=look_again)
 
 
 @st.fragment(key="toolbar")
@@ -116,9 +116,14 @@ def stage():
     module = here()
     subject = Subject(trace, module.here(index), source.spelled, source.unspelled, lambda other: module.trace_of(other, index))
     with st.container(key="stage"):
-        heads_and_average(subject, choose_and_mark, strip=len(module.recording().traces) == 1)
+        heads_and_average(subject, choose_and_mark, len(module.recording().traces) == 1, look_again)
     if not st.session_state.get("playing"):  # Back should not lead through every snapshot that was played
         source.write_address()
+
+
+def look_again():
+    """Draw both pictures for another width or theme."""
+    draw(["above", "stage"])
 
 
 def choose_and_mark(choices):

@@ -30,10 +30,10 @@ class Subject:
     trace_of: Callable
 
 
-def heads_and_average(subject, choose_cells, strip=True):
+def heads_and_average(subject, choose_cells, strip=True, on_look=None):
     """The picture, in which ``choose_cells(choices)`` hears what a person chooses, and the numbers that belong to it.
 
-    It has no ``strip`` of all heads where a page shows them elsewhere.
+    It has no ``strip`` of all heads where a page shows them elsewhere. ``on_look()`` hears of another width or theme.
     """
     from mha_viz.analysis import choose, shown_trace
     from mha_viz.components import live, measured_width
@@ -56,7 +56,9 @@ def heads_and_average(subject, choose_cells, strip=True):
             st.caption(f"What if: {' '.join(what)} In this layer alone; the picture shows what it would do with the same input.")
     look = {"theme": st.context.theme.type or "light", "width": measured_width("picture")}
     figure, alt = picture(trace, pinned, view, look, strip)
-    live(figure, key="picture", alt=alt, on_choose=choose_cells, on_reset=let_go, save=st.session_state.get("saving"))
+    live(
+        figure, key="picture", alt=alt, on_choose=choose_cells, on_reset=let_go, on_look=on_look, save=st.session_state.get("saving")
+    )  # fmt: skip
     st.html(chosen_number(trace, choice, pinned) + what_average_hides(trace, choice.item))
     with st.container(key="compared"):
         if pinned is not None:
