@@ -33,10 +33,10 @@ def toolbar(trace, view, save, can_change=True):
             rerun=PICTURE,
             options=list(range(N)),
             format_func="batch item {}".format,
-            width=120,
+            width=132,
         )
         words = orders()
-        show("order", st.selectbox, "order", view.order, rerun=PICTURE, options=list(words), format_func=words.get, width=150)
+        show("order", st.selectbox, "order", view.order, rerun=PICTURE, options=list(words), format_func=words.get, width=148)
         comparing = view.pinned is not None  # which has one picture of its own
         either("arrangement", view.arrangement, ARRANGEMENTS, ARRANGEMENT_WORDS, comparing)
         either("picture", view.picture, PICTURES, {"maps": "maps", "lines": "lines"}, comparing)
