@@ -32,11 +32,15 @@ class Change:
 
 
 def common(a, b):
-    """The Common of two Traces. Maps of other sizes share no cells; other head counts leave the heads of both, and the averages."""
+    """The Common of two Traces. Maps of other sizes share no cells, those of other quantities no
+    numbers; other head counts leave the heads of both, and the averages."""
     (items_a, heads_a, *size_a), (items_b, heads_b, *size_b) = a.weights.shape, b.weights.shape
     items, heads, notes = min(items_a, items_b), min(heads_a, heads_b), []
     if items_a != items_b:
         notes.append(f"A has {items_a} batch items and B {items_b}: those from 0 to {items - 1} are in both.")
+    if a.quantity != b.quantity:
+        notes.append(f"A's cells are {a.quantity}s and B's {b.quantity}s: numbers of two kinds, which no difference relates.")
+        return Common(items, (), False, tuple(notes))
     if size_a != size_b:
         notes.append(
             f"A's maps are {_size(size_a)} and B's {_size(size_b)} (queries × keys): their cells are not the same pairs of "

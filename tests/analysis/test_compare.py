@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mha_viz import Settings, Trace, Wrong, synthetic
+from mha_viz import Settings, Trace, View, Wrong, synthetic
+from mha_viz.analysis import shown_trace
 from mha_viz.analysis.compare import common, largest_changes
 
 SMALL = Settings(embed_dim=12, num_heads=3, batch_size=2, seq_len=5, padding=(1,))
@@ -102,3 +103,14 @@ def test_other_tokens_are_noted_and_compared_by_position():
         synthetic(Settings(words="a b", source_words=words, embed_dim=8, num_heads=2, padding=())) for words in ("x y", "x z")
     ]
     assert "differ in 1 of 1" in common(*read).notes[0]
+
+
+def test_weights_and_norms_are_numbers_of_two_kinds():
+    trace = synthetic(SMALL)
+    norms = shown_trace(trace, View(weighting="norms"))
+    found = common(trace, norms)
+    assert (found.heads, found.average) == ((), False)
+    assert found.notes == ("A's cells are weights and B's value-norm weights: numbers of two kinds, which no difference relates.",)
+    with pytest.raises(Wrong, match="two kinds"):
+        largest_changes(trace, norms, 0)
+    assert common(norms, norms) == common(trace, trace)
