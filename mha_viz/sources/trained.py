@@ -102,7 +102,7 @@ def trained(settings=None):
     asked = targets != UNASKED  # [N, L, A]
     texts = np.array((*task.vocabulary, ""))  # the last one, −1, is UNASKED's
     predictions, probability = texts[logits.argmax(axis=-1)], np.exp(log_softmax(logits).max(axis=-1))  # [N, L, A] each
-    right = is_right(logits, targets) & asked  # [N, L, A]
+    right = is_right(logits, targets)  # [N, L, A]; UNASKED is no token, and so never right
     return Run(Recording(traces, told(changes)), tokens, task.answers, predictions, texts[targets], probability, asked, right)
 
 

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +13,17 @@ import torch
 from safetensors.numpy import load_file
 
 from mha_viz.core.rules import Wrong
+from mha_viz.sources import models
 from mha_viz.sources.models import MODELS, Parameters, score
-from mha_viz.studies.training import RECIPES, recipe_of, train, untrained, write
+from mha_viz.studies import training
+from mha_viz.studies.training import RECIPES, recipe_of, rounded, train, untrained, write
 
 ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def fewer_sequences_to_score(monkeypatch):
+    monkeypatch.setattr(models, "HELD_OUT_COUNT", 64)
 
 
 def last_state(name, seed=1, steps=3):
@@ -61,6 +69,20 @@ def test_one_seed_is_one_training():
     assert not same(last_state("induction", seed=1), last_state("induction", seed=2))
 
 
+def test_the_seed_draws_the_sequences_as_well(monkeypatch):
+    monkeypatch.setattr(training, "untrained", lambda model, seed, std: untrained(model, 1, std))
+    assert not same(last_state("induction", seed=1), last_state("induction", seed=2))
+
+
+def test_a_loss_is_the_mean_since_the_report_before(monkeypatch):
+    said = {report.step: report.loss for report in train("look-both-ways-2", steps=20)}
+    monkeypatch.setattr(training, "REPORT", 1)
+    each = {report.step: report.loss for report in train("look-both-ways-2", steps=20)}
+    steps = sorted(said)
+    for before, step in pairwise(steps):
+        assert said[step] == pytest.approx(np.mean([each[i] for i in range(before + 1, step + 1)]))
+
+
 def test_sessions_at_once_do_not_meet():
     """Each draws from generators of its own: several at once give what each gives alone."""
     names = ["look-both-ways-1", "look-both-ways-2"] * 2
@@ -87,11 +109,11 @@ def test_every_parameter_is_drawn():
 
 
 def test_whoever_stops_asking_stops_it():
-    training = train("induction")
-    assert next(training).step == 0
-    training.close()
+    reports = train("induction")
+    assert next(reports).step == 0
+    reports.close()
     with pytest.raises(StopIteration):
-        next(training)
+        next(reports)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +139,7 @@ def test_what_is_written(tmp_path):
     for i, snapshot in enumerate(about["snapshots"]):
         assert all(array.dtype == np.float16 and len(array) == len(about["snapshots"]) for array in snapshots.values())
         kept = score(model, Parameters.of(model, {name: np.float32(array[i]) for name, array in snapshots.items()}))
-        assert snapshot["loss"] == pytest.approx(kept.loss, abs=1e-5), "scored after the cast"
+        assert snapshot["roles"] == rounded(kept.roles) and snapshot["loss"] == rounded(kept.loss), "scored after the cast"
     assert about["final"]["loss"] == pytest.approx(reports[-1].scores.loss, abs=1e-5)
 
 
