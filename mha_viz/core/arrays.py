@@ -49,5 +49,9 @@ def read_only(array):
 
 
 def own(array):
-    """A read-only copy of ``array``: whoever goes on changing theirs does not change ours."""
-    return read_only(array.copy())
+    """A read-only copy of ``array``: whoever goes on changing theirs does not change ours. One that is nobody's is not copied."""
+    if array.base is None and not array.flags.writeable:
+        return array
+    array = array.copy()
+    array.flags.writeable = False
+    return array

@@ -102,15 +102,15 @@ def check_memory(N, H, L, S, E, *, dtype="float32", dropout=False, available=Non
         return
     extra = S - L  # columns of add_bias_kv and add_zero_attn, which stay when a sequence that attends to itself is shortened
     if 0 <= extra <= 2:
-        largest = {"seq_len": _largest(L, lambda length: fits(needed(L=length, S=length + extra)))}
+        most = {"seq_len": largest(L, lambda length: fits(needed(L=length, S=length + extra)))}
     else:
-        largest = {
-            "seq_len": _largest(L, lambda length: fits(needed(L=length))),
-            "source_len": _largest(S, lambda length: fits(needed(S=length))),
+        most = {
+            "seq_len": largest(L, lambda length: fits(needed(L=length))),
+            "source_len": largest(S, lambda length: fits(needed(S=length))),
         }
-    largest["batch_size"] = _largest(N, lambda count: fits(needed(N=count)))
+    most["batch_size"] = largest(N, lambda count: fits(needed(N=count)))
     rule = f"[N, H, L, S] = [{N}, {H}, {L}, {S}] would take {readable_size(needed())} with every intermediate, {_limit(available)}"
-    raise Wrong("seq_len", L, rule, [{name: value} for name, value in largest.items() if value])
+    raise Wrong("seq_len", L, rule, [{name: value} for name, value in most.items() if value])
 
 
 def check_layer_memory(embed_dim, kdim=None, vdim=None, num_heads=1, *, available=None):
@@ -121,7 +121,7 @@ def check_layer_memory(embed_dim, kdim=None, vdim=None, num_heads=1, *, availabl
 
     available, fits = _free(available)
     if not fits(needed(embed_dim)):
-        right = num_heads * _largest(embed_dim // num_heads, lambda size: fits(needed(size * num_heads)))
+        right = num_heads * largest(embed_dim // num_heads, lambda size: fits(needed(size * num_heads)))
         rule = f"the weights would take {readable_size(needed(embed_dim))}, {_limit(available)}"
         raise Wrong("embed_dim", embed_dim, rule, [{"embed_dim": right}] if right else [])
 
@@ -132,7 +132,7 @@ def _free(available):
     return available, lambda size: size <= available / 2
 
 
-def _largest(most, fits):
+def largest(most, fits):
     """The largest whole number up to ``most`` that fits, 0 where none does; what fits must go on fitting below."""
     return bisect.bisect_left(range(1, most + 1), True, key=lambda number: not fits(number))
 

@@ -69,11 +69,10 @@ def _fill(recording, run, tokens, finished):
     traces = []
     for call in kept:
         traces.append(_trace(call, named and named.get(call), run.filters))
-        call.arrays = {}  # the Trace has its own copy
     recording.traces = tuple(traces)
     if run.watch and run.watch.found:
         recording.cause = cause_of(run.watch.found, kept, recording.traces)
-    recording.notes = tuple(run.notes)
+    recording.notes = run.notes
 
 
 def _trace(call, names, filters):

@@ -111,3 +111,19 @@ def test_tokens_may_hold_extra_columns():
     tokens = Tokens.of(N, L, S, one_sequence=False)
     made = call(mask=Mask(L, S - 1, extra=1, causal=True), tokens=tokens)
     assert not made.mask.hidden()[..., -1].any()
+
+
+def test_nothing_is_made_of_it_before_it_is_read(monkeypatch):
+    made = []
+    monkeypatch.setattr("mha_viz.core.engine._steps_of_call", lambda call: made.append(call))
+    trace = trace_of_call(call())
+    assert trace.has("weights") and not made
+    with pytest.raises(AttributeError):
+        trace.weights  # noqa: B018
+    assert len(made) == 1
+
+
+def test_an_array_that_is_nobodys_is_not_copied():
+    q = drawn(N, H, L, D)
+    q.flags.writeable = False
+    assert call(q=q).q is q

@@ -197,7 +197,8 @@ def test_a_cache_is_read_by_queries_that_stand_at_its_end():
 
 
 def test_over_its_limit_a_recording_is_refused_before_it_is_made():
-    one = sum(t.call.q.nbytes + t.call.k.nbytes + t.call.v.nbytes for t in run(layers="blocks.0").traces)
+    call = run(layers="blocks.0").traces[0].call
+    one = sum(array.nbytes for array in (call.q, call.k, call.v, call.out_weight, call.out_bias))
     assert len(run(limit=3 * one).traces) == 3
     with pytest.raises(Wrong, match="3 calls like this one") as wrong:
         run(limit=3 * one - 1)
@@ -213,8 +214,25 @@ def test_a_large_model_in_numbers():
     size = 3 * 8 * 2048 * 4096 * 2
     names = [f"layers.{i}" for i in range(32)]
     with pytest.raises(Wrong, match=r"12 GiB") as wrong:
-        check(8 * 10**9, 0, size, 32, names, 8, 2048, lambda m: size * m // 2048)
+        check(8 * 10**9, 0, 32, names, 8, 2048, lambda n, m: size * n * m // (8 * 2048))
     assert wrong.value.nearest == ({"items": range(4)}, {"max_length": 1271}, {"layers": tuple(names[:19])})
+
+
+def test_layers_share_a_mask_and_its_bytes():
+    class Shared(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.ModuleList(nn.MultiheadAttention(E, H, batch_first=True) for _ in range(3))
+
+        def forward(self, x, mask):
+            for layer in self.layers:
+                x = layer(x, x, x, attn_mask=mask)[0]
+
+    mask = torch.rand(L, L, generator=torch.Generator().manual_seed(0)) > 0.7
+    with mha_viz.record(model := Shared()) as recording:
+        model(X, mask)
+    first, *others = [trace.rules.dense for trace in recording.traces]
+    assert first is not None and all(dense is first for dense in others)
 
 
 def test_a_model_without_attention_is_told_what_is_recorded():

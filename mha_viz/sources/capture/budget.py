@@ -2,7 +2,7 @@
 
 import psutil
 
-from mha_viz.core.attend import readable_size
+from mha_viz.core.attend import largest, readable_size
 from mha_viz.core.rules import Wrong
 
 
@@ -16,34 +16,27 @@ def size_of_call(N, H, G, L, S, D, Dv, itemsize):
     return N * (H * L * D + G * S * (D + Dv)) * itemsize
 
 
-def check(limit, used, size, expected, names, N, L, by_length):
-    """Raises Wrong where ``used`` bytes and ``expected`` more calls of ``size`` bytes each are over ``limit`` bytes.
+def check(limit, used, expected, names, N, L, size):
+    """Raises Wrong where ``used`` bytes and ``expected`` more calls like this one are over ``limit`` bytes.
 
-    ``names`` are those of the modules that these calls come from. It advises fewer ``items`` of N, a smaller ``max_length`` than L
-    and fewer ``layers``, each by itself; ``by_length(m)`` is what a call takes with m queries.
+    ``names`` are those of the modules that these calls come from; ``size(n, m)`` is what a call takes with n batch items and m
+    queries, of N and L. It advises fewer ``items``, a smaller ``max_length`` and fewer ``layers``, each by itself.
     """
-    if used + expected * size <= limit:
+    one = size(N, L)
+    if used + expected * one <= limit:
         return
     left = max(limit - used, 0)
     nearest = []
-    items = int(left * N // (expected * size))
+    items = largest(N, lambda n: expected * size(n, L) <= left)
     if items:
         nearest.append({"items": range(items)})
-    length = _longest(L, lambda m: expected * by_length(m) <= left)
+    length = largest(L, lambda m: expected * size(N, m) <= left)
     if length:
         nearest.append({"max_length": length})
-    layers = names[: left // size]
+    layers = names[: left // one]
     if layers and len(names) > 1:
         nearest.append({"layers": layers[0] if len(layers) == 1 else tuple(layers)})
     already = f" beside {readable_size(used)} of calls before" if used else ""
-    calls = "this call" if expected == 1 else f"{expected} calls like this one, of {readable_size(size)} each,"
-    rule = f"{calls} would take {readable_size(expected * size)}{already}. Keep fewer, or raise limit, in bytes."
+    calls = "this call" if expected == 1 else f"{expected} calls like this one, of {readable_size(one)} each,"
+    rule = f"{calls} would take {readable_size(expected * one)}{already}. Keep fewer, or raise limit, in bytes."
     raise Wrong("limit", limit, rule, nearest)
-
-
-def _longest(most, fits):
-    low, high = 0, most
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle - 1)
-    return low

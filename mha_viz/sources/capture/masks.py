@@ -4,8 +4,31 @@ from dataclasses import replace
 
 import numpy as np
 import torch
+from torch.utils.weak import WeakTensorKeyDictionary
 
 from mha_viz.core.mask import Mask
+
+BLOCK = 1024  # queries whose rows of a dense mask are looked at together
+
+
+class Memory:
+    """What was made of tensors, as long as they live and are not changed: models give one mask to many layers."""
+
+    def __init__(self):
+        self.made = WeakTensorKeyDictionary()
+
+    def of(self, tensor, key, make):
+        """``make()``, or what it gave for this ``tensor`` and ``key`` before."""
+        known = self.made.setdefault(tensor, {})
+        key = version(tensor), key
+        if key not in known:
+            known[key] = make()
+        return known[key]
+
+
+def version(tensor):
+    """How often ``tensor`` was changed in place; None where PyTorch does not count."""
+    return None if tensor.is_inference() else tensor._version
 
 
 def split(mask):
@@ -81,6 +104,22 @@ def keys_seen(mask, rows):
 def for_items(mask, N):
     """The Mask with its padding told for each of N items, as a Mask holds it."""
     return mask if mask.padded is None else replace(mask, padded=np.broadcast_to(mask.padded, (N, mask.num_keys)))
+
+
+def row_without_key(mask):
+    """True where some query of some item sees no key: told from the rules, without a matrix where there is none."""
+    if mask.extra or mask.empty:
+        return False
+    L, S = mask.num_queries, mask.num_keys
+    if mask.dense is not None:
+        return any(mask.hidden(start, min(start + BLOCK, L)).all(axis=-1).any() for start in range(0, L, BLOCK))
+    position = np.arange(L) + S - L  # [L]
+    window = S + L if mask.window is None else mask.window
+    first = np.clip(position - window + 1, 0, S)
+    stop = np.clip(position + 1 if mask.causal else position + window, 0, S)
+    padded = np.zeros((1, S), bool) if mask.padded is None else mask.padded
+    real = np.pad(np.cumsum(~padded, axis=1), [(0, 0), (1, 0)])  # [N, S + 1], real keys before each place
+    return bool((real[:, stop] <= real[:, first]).any())
 
 
 def _candidates(hidden):

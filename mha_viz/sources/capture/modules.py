@@ -77,9 +77,8 @@ def from_module(run, module, given, output):
         hint = _top_left(attn_mask)
         hides = attn_mask if attn_mask.dtype == torch.bool else split(attn_mask)[0]
         if not bool((hides == hint).all()) and (module.training or _believed(module, query, key, value, attn_mask, result)):
-            run.note(
-                f"{run.names[module]}: is_causal was believed, and the attn_mask beside it, which is not causal, never read."
-            )
+            sentence = "is_causal was believed, and the attn_mask beside it, which is not causal, never read."
+            run.note(sentence, run.names[module])
             attn_mask = hint
     kept = multihead(run, module, query, key, value, module.num_heads, parameters(module), module.add_zero_attn, padding, attn_mask,
               module.dropout if module.training else 0.0, result)  # fmt: skip
@@ -100,9 +99,9 @@ def from_fast_layer(run, layer, given):
     for name, mask in (("src_key_padding_mask", padding), ("src_mask", attn_mask)):
         if mask is not None and mask.dtype != torch.bool and split(mask)[1] is not None:
             run.note(
-                f"{run.names[module]}: the fast path reads {name} as yes or no. Each of its numbers that is not 0 hides a key, "
-                "where in training the number would be added to the scores."
-            )
+                f"the fast path reads {name} as yes or no. Each of its numbers that is not 0 hides a key, where in training the number "
+                "would be added to the scores.", run.names[module],
+            )  # fmt: skip
     padding, attn_mask = (mask if mask is None or mask.dtype == torch.bool else mask != 0 for mask in (padding, attn_mask))
     x = layer.norm1(src) if layer.norm_first else src
     query = x.transpose(0, 1)  # [L, N, E]
@@ -119,7 +118,7 @@ def from_function(run, module, args, kwargs, output):
     if not run.wants(name):
         return
     if given["static_k"] is not None or given["static_v"] is not None:
-        run.note(f"{name}: static_k and static_v of multi_head_attention_forward cannot be recorded.")
+        run.note("static_k and static_v of multi_head_attention_forward cannot be recorded.", name)
         return
     separate = given["use_separate_proj_weight"]
     kinds = ("q_proj_weight", "k_proj_weight", "v_proj_weight") if separate else ("in_proj_weight",)
@@ -147,12 +146,12 @@ def multihead(run, module, query, key, value, num_heads, W, add_zero_attn, paddi
     labels = ("bias_k",) * ("bias_k" in W) + ("zero",) * add_zero_attn
     rules = [symbolic(L, S, extra=len(labels))]
     if attn_mask is not None:
-        shaped = attn_mask[None, None] if attn_mask.dim() == 2 else attn_mask.unflatten(0, (N, num_heads))  # [1|N, 1|H, L, S]
-        rules.append(_rules(run, name, shaped, L, S, len(labels)))
+        shape = (1, 1, L, S) if attn_mask.dim() == 2 else (N, num_heads, L, S)
+        rules.append(_rules(run, name, attn_mask, shape, L, S, len(labels)))
     if padding is not None:
-        rules.append(_rules(run, name, padding[:, None, None], L, S, len(labels)))  # [N, 1, 1, S]
+        rules.append(_rules(run, name, padding, (N, 1, 1, S), L, S, len(labels)))
     if dropout:
-        run.note(f"{name}: dropout is on (train mode, p = {dropout:g}); weights are those before it.")
+        run.note(f"dropout is on (train mode, p = {dropout:g}); weights are those before it.", name)
     own = query is key
     query_padding = padding if own and padding is not None and padding.dtype == torch.bool else None
     if own and padding is not None and query_padding is None:
@@ -171,13 +170,21 @@ def parameters(module):
     return {name: tensor for name, tensor in W.items() if tensor is not None}
 
 
-def _rules(run, name, mask, L, S, extra):
-    if mask.dtype == torch.bool:
-        return symbolic(L, S, mask, None, extra)
-    hidden, bias = split(mask)
-    if bool((hidden.all(dim=-1) & ~mask.isneginf().all(dim=-1)).any()):
+def _rules(run, name, mask, shape, L, S, extra):
+    """The Mask of a ``mask`` that a person gave, seen at this ``shape``: [1|N, 1|H, 1|L, S]."""
+
+    def make():
+        shaped = mask.reshape(shape)
+        if mask.dtype == torch.bool:
+            return symbolic(L, S, shaped, None, extra), False
+        hidden, bias = split(shaped)
+        least = bool((hidden.all(dim=-1) & ~shaped.isneginf().all(dim=-1)).any())
+        return symbolic(L, S, hidden, bias, extra), least
+
+    found, least = run.memory.of(mask, (shape, extra), make)
+    if least:
         run.minimum(name)
-    return symbolic(L, S, hidden, bias, extra)
+    return found
 
 
 def _top_left(attn_mask):
@@ -211,8 +218,8 @@ def _padded(run, module, nested):
     items = nested.unbind()
     S = run.padded_length or max(map(len, items))
     run.note(
-        f"{run.names[module]}: PyTorch left padded tokens out (nested tensors). They are shown as padding; what their queries "
-        "would weigh was never computed."
+        "PyTorch left padded tokens out (nested tensors). They are shown as padding; what their queries would weigh was never computed.",
+        run.names[module],
     )
     padding = torch.tensor([[False] * len(item) + [True] * (S - len(item)) for item in items], device=nested.device)
     return nested.to_padded_tensor(0.0, (len(items), S, nested.size(2))), padding

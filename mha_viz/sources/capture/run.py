@@ -78,10 +78,11 @@ class Run:
         self.operators = Operators(self, layout)
         self.watch = Watch(self) if until_nonfinite else None
         self.running, self.step, self.order, self.over = [], -1, 0, False
-        self.kept, self.notes, self.outside, self.last_called = [], {}, {}, {}
+        self.kept, self.said, self.outside, self.last_called = [], {}, {}, {}
         self.calls, self.padded_length = {}, None
         self.gathered = {}  # module → how many keys its last call had, where queries and keys are one sequence
-        self.weights = {}  # (id, version) of an output projection's tensors → (the tensors, their arrays)
+        self.projections = {}  # (id, version) of an output projection's tensors → (the tensors, their arrays)
+        self.used, self.counted, self.memory = 0, {}, masks.Memory()  # bytes, arrays by id, what masks are
 
     @contextmanager
     def watched(self):
@@ -107,16 +108,27 @@ class Run:
         if self.compiled:
             self.note("The compiled model ran without its compilation while it was recorded: last digits may differ.")
 
-    def note(self, sentence):
-        """Say this once about the recording."""
-        self.notes[sentence] = None
+    def note(self, sentence, name=None):
+        """Say this once about the recording; of the module ``name``, and of others of which it is true."""
+        names = self.said.setdefault(sentence, [])
+        if name is not None and name not in names:
+            names.append(name)
+
+    @property
+    def notes(self):
+        """What was said, each sentence once: of one module, of two, or of the first and how many more."""
+        notes = []
+        for sentence, names in self.said.items():
+            whom = " and ".join(names) if len(names) < 3 else f"{names[0]} and {len(names) - 1} more"
+            notes.append(f"{whom}: {sentence}" if names else sentence)
+        return tuple(notes)
 
     def minimum(self, name):
-        """Say that this module hides by the least number that its dtype has."""
+        """Say that this module hides by a number."""
         self.note(
-            f"{name}: hidden keys get the least number of their dtype in place of −∞. Where a query has no key left the model "
-            "weighs all of them alike; here such a row is undefined."
-        )
+            "hidden keys get a number in place of −∞. Where a query has no key left the model weighs all of them; here such a row is "
+            "undefined.", name,
+        )  # fmt: skip
 
     def called(self, module):
         """Count a call of ``module``."""
@@ -166,23 +178,16 @@ class Run:
         arrays = {"weights": maps} if maps is not None else {"q": q, "k": k, "v": v}
         itemsize = 4 if q.dtype is torch.bfloat16 else q.element_size()
 
+        projection = 0 if out is None or self._projection(*out) in self.projections else sum(map(_bytes, out))
+
         def size(n, m):
             if maps is not None:
-                return n * H * m * S * itemsize
+                return n * H * m * S * itemsize + projection
             columns = masks.keys_seen(mask, m) + mask.extra
-            return budget.size_of_call(n, H, G, m, columns, q.shape[3], v.shape[3], itemsize)
+            return budget.size_of_call(n, H, G, m, columns, q.shape[3], v.shape[3], itemsize) + projection
 
-        def nbytes(array):
-            return 0 if array is None else array.nbytes
-
-        used = sum(
-            sum(map(nbytes, call.arrays.values())) + nbytes(call.mask.dense) + nbytes(call.mask.bias) for call in self.kept
-        )
         peers = self._peers(module)
-        budget.check(
-            self.limit, used, size(len(items), rows), max(len(peers), 1), peers, len(items), rows,
-            lambda m: size(len(items), m),
-        )  # fmt: skip
+        budget.check(self.limit, self.used, len(peers), peers, len(items), rows, size)
         if items != list(range(N)) or rows < L:
             mask = masks.restricted(mask, items, rows)
             columns = [*range(mask.num_keys), *range(S - mask.extra, S)]
@@ -192,7 +197,7 @@ class Run:
             }
             query_padding = None if query_padding is None else query_padding[items][:, :rows]
             if rows < L and not mask.causal:
-                self.note(f"{name}: {rows} of {L} queries are kept, and all {S} keys, since each query may see them all.")
+                self.note(f"{rows} of {L} queries are kept, and all {S} keys, since each query may see them all.", name)
         kept = Kept(
             name, max(self.step, 0), order or self.next_order(), full, {kind: to_numpy(t) for kind, t in arrays.items()}, mask,
             scale, one_sequence, extra,
@@ -200,6 +205,8 @@ class Run:
         )  # fmt: skip
         self.last_called[module] = self.step
         self.kept.append(kept)
+        for array in (*kept.arrays.values(), mask.dense, mask.bias):
+            self._count(array)
         if out is not None:
             self.keep_projection(kept, *out)
         if self.watch:
@@ -211,10 +218,20 @@ class Run:
 
     def keep_projection(self, kept, weight, bias):
         """Keep the output projection, weight [E, H·D] and bias [E], of a call: once for all calls that it serves."""
-        key = tuple(None if t is None else (id(t), t._version) for t in (weight, bias))
-        if key not in self.weights:
-            self.weights[key] = (weight, bias), tuple(None if t is None else to_numpy(t) for t in (weight, bias))
-        kept.out = self.weights[key][1]
+        tensors, key = (weight, bias), self._projection(weight, bias)
+        if key not in self.projections:
+            self.projections[key] = tensors, tuple(None if t is None else to_numpy(t) for t in tensors)
+            for array in self.projections[key][1]:
+                self._count(array)
+        kept.out = self.projections[key][1]
+
+    def _count(self, array):
+        if array is not None and id(array) not in self.counted:  # layers share a mask
+            self.counted[id(array)] = array
+            self.used += array.nbytes
+
+    def _projection(self, *tensors):
+        return tuple(None if t is None else (id(t), masks.version(t)) for t in tensors)
 
     def _items(self, N):
         items = self.filters.items
@@ -247,7 +264,7 @@ class Run:
             fast = alone or modules.is_multihead(module)
             if isinstance(module, modules.FAST[1:]) and not alone:
                 self.note(
-                    f"{self.names[module]}: holds modules of another's make, so PyTorch's fast path was off while recording."
+                    "holds modules of another's make, so PyTorch's fast path was off while recording.", self.names[module]
                 )
             self.running.append(module)
             try:
@@ -269,6 +286,9 @@ class Run:
             return
         if self.watch:
             self.kept.clear()
+            self.projections.clear()
+            self.used = 0
+            self.counted.clear()
             self.watch.begin(args, kwargs)
         self.step += 1
 
@@ -276,7 +296,13 @@ class Run:
 def to_numpy(tensor):
     """A copy as NumPy in the tensor's own dtype; bfloat16, which NumPy has not, as float32: the same numbers in twice the bytes."""
     tensor = tensor.detach()
-    return np.array((tensor.float() if tensor.dtype is torch.bfloat16 else tensor).cpu().numpy(), order="C")
+    array = np.array((tensor.float() if tensor.dtype is torch.bfloat16 else tensor).cpu().numpy(), order="C")
+    array.flags.writeable = False
+    return array
+
+
+def _bytes(array):
+    return 0 if array is None else array.nbytes
 
 
 def _numbers(name, value):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mha_viz.core.mask import Mask
-from mha_viz.sources.capture.masks import keys_seen, restricted, split, symbolic, together
+from mha_viz.sources.capture.masks import Memory, keys_seen, restricted, row_without_key, split, symbolic, together
 
 
 @given(
@@ -70,3 +70,25 @@ def test_fewer_queries_keep_the_keys_that_they_may_see(causal):
     assert S - (5 if causal else 7) == 0
     assert np.array_equal(fewer.hidden()[..., :S], mask.hidden()[[2, 1], :, :3, :S])
     assert mask.hidden()[:, :, :3, S:-1].all() and not fewer.hidden()[..., -1].any()
+
+
+@given(
+    st.integers(1, 5), st.integers(1, 5), st.integers(0, 1), st.booleans(), st.none() | st.integers(1, 4),
+    st.none() | st.lists(st.booleans(), min_size=5, max_size=5), st.booleans(),
+)  # fmt: skip
+def test_a_row_without_a_key_is_told_from_the_rules(L, S, extra, causal, window, padded, pattern):
+    padded = None if padded is None else np.array([padded[:S]])
+    dense = np.tri(L, S, -1, dtype=bool)[None, None] if pattern else None
+    mask = Mask(L, S, extra, causal, window, padded, dense)
+    assert row_without_key(mask) == mask.hidden().all(axis=-1).any()
+
+
+def test_what_was_made_of_a_mask_is_made_again_only_after_a_change():
+    memory, mask, made = Memory(), torch.zeros(3), []
+    for key in ("a", "a", "b"):
+        memory.of(mask, key, lambda key=key: made.append(key))
+    mask += 1
+    memory.of(mask, "a", lambda: made.append("changed"))
+    assert made == ["a", "b", "changed"]
+    del mask
+    assert len(memory.made) == 0

@@ -1,0 +1,215 @@
+"""One call of attention written by hand, when its module ends: its axes put in order, its mask told, held against its own weights."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+
+from mha_viz.core.rules import Wrong
+from mha_viz.sources.capture.axes import Axis, Unclear, arranged, leaves
+from mha_viz.sources.capture.masks import row_without_key, split, symbolic, together, version
+from mha_viz.sources.capture.scores import Scores, Weights
+
+ROWS = 64  # queries, spread over all, in which the mask that was seen is held against the model's own weights
+CLOSE = {torch.float16: 3e-2, torch.bfloat16: 3e-2}  # how far weights may be off there; 1e-4 in other dtypes
+
+
+@dataclass(eq=False)
+class Attended:
+    """Weights times values, waiting for what becomes of its ``result``, which tells heads and output projection.
+
+    ``q``, ``k``, ``v`` and ``result`` are (tensor, axes). ``weights`` is None where one operator did it all.
+    """
+
+    module: object
+    order: int
+    scores: Scores
+    q: tuple
+    k: tuple
+    v: tuple
+    result: tuple
+    keys: Axis
+    weights: Weights | None = None
+    heads: tuple | None = None  # what stands side by side with the numbers of the values
+    out: tuple | None = None
+    kept: object = None
+
+    def __post_init__(self):
+        self.versions = self._versions()
+
+    @property
+    def changed_in_place(self):
+        """True where q, k or v are not what they were."""
+        return self.versions != self._versions()
+
+    @property
+    def numbers(self):
+        """The leaves that the values alone have."""
+        known = leaves(self.scores.axes)
+        return [leaf for leaf in leaves(self.v[1]) if leaf not in known]
+
+    def joined(self, axes):
+        """The result has these ``axes`` now: heads are what stands side by side with the numbers of the values."""
+        numbers, shared = self.numbers, leaves(self.k[1])
+        queries = [leaf for leaf in leaves(self.result[1]) if leaf not in shared and leaf not in numbers and leaf.size > 1]
+        for axis in axes:
+            together = leaves([axis])
+            if len(together) > len(numbers) and together[-len(numbers) :] == numbers:
+                heads = tuple(leaf for leaf in together[: -len(numbers)] if leaf.size > 1)
+                if not queries or any(leaf not in heads for leaf in queries):
+                    self.heads = heads
+
+    def side_by_side(self, axes):
+        """True where the last of ``axes`` holds the numbers of all heads, as an output projection takes them."""
+        batch = [leaf for leaf in leaves(self.result[1]) if leaf in leaves(self.k[1])]
+        if self.heads is None and len(batch) > 1:
+            return False  # of one head, maybe
+        last, numbers = leaves([axes[-1]]), self.numbers
+        return [leaf for leaf in last if leaf.size > 1 or leaf in numbers] == [*(self.heads or ()), *numbers]
+
+    def _versions(self):
+        return tuple(version(tensor) for tensor, _ in (self.q, self.k, self.v))
+
+
+def keep(run, attended, layout=None):
+    """Keep this call; ``layout`` tells the axes of q, where the person does."""
+    module, name = attended.module, run.names[attended.module]
+    if not run.wants(name):
+        return
+    try:
+        items, heads, queries = _told(attended, layout) if layout else _found(run, attended)
+        q, k, v, weights, result = _arranged(attended, items, heads, queries)
+        mask, least = _mask(run.memory, attended.scores, [items, heads, queries, list(attended.keys.leaves)])
+    except Unclear:
+        run.note('the axes of its attention cannot be told; pass layout, such as layout="NHLD".', name)
+        return
+    if attended.changed_in_place:
+        run.note("q, k or v were changed in place after they were used; they are kept as they are now.", name)
+    N, _, L, _ = q.shape
+    S = k.shape[2]
+    maps = None if weights is None or _tells(run, attended.scores, q, k, mask, weights, name) else weights
+    if least and weights is not None and maps is None and row_without_key(mask):
+        run.minimum(name)
+    if maps is not None and maps.dtype == torch.bfloat16:
+        maps = maps.half()  # whose sums may be as rough
+    k, v = _grouped(k, v)
+    one = run.one_sequence(module, L, S, mask.causal or L == S)
+    padding = torch.from_numpy(mask.padded).expand(N, L) if one and L == S and mask.padded is not None else None
+    attended.kept = run.keep(
+        module, q, k, v, mask, scale=attended.scores.scale, one_sequence=one, query_padding=padding, out=attended.out,
+        weights=weights, maps=maps, order=attended.order, result=result.transpose(1, 2),
+    )  # fmt: skip
+    if weights is None and row_without_key(mask):
+        run.note("scaled_dot_product_attention gives 0 to a query that has no key left; its row is shown as undefined.", name)
+
+
+def _found(run, attended):
+    """(items, heads, queries), each a list of leaves, as far as the result told them."""
+    heads = list(attended.heads or ())
+    rows = [leaf for leaf in leaves(attended.scores.axes) if leaf not in attended.keys.leaves]
+    queries = [leaf for leaf in rows if leaf not in leaves(attended.k[1]) and leaf not in heads][-1:]
+    if not queries:
+        raise Unclear
+    items = [leaf for leaf in rows if leaf not in heads and leaf not in queries]
+    if attended.heads is None and len(items) > 1:
+        heads, items = items[-1:], items[:-1]
+        run.note(
+            'heads are taken to be the axis before the queries\'; where they are not, pass layout, such as layout="NHLD".',
+            run.names[attended.module],
+        )
+    return items, heads, queries
+
+
+def _told(attended, layout):
+    """(items, heads, queries), each a list of leaves, as ``layout`` tells them of q."""
+    q, axes = attended.q
+    if len(layout) != q.dim():
+        raise Wrong("layout", layout, f"must have a letter for each of the {q.dim()} axes of q of shape {tuple(q.shape)}.")
+    told = {letter: leaves([axis]) for letter, axis in zip(layout, axes, strict=True)}
+    inner, shared = attended.scores.product.inner.leaves, leaves(attended.k[1])
+    if told["D"] != list(inner) or any(leaf in shared for leaf in told["L"]):
+        rule = (
+            f"does not fit a q of shape {tuple(q.shape)}: its product with k adds up along D and has no other axis L in common."
+        )
+        raise Wrong("layout", layout, rule)
+    return told.get("N", []), told.get("H", []), told["L"]
+
+
+def _arranged(attended, items, heads, queries):
+    """q [N, H, L, D], k [N, H, S, D], v [N, H, S, Dv], the model's own weights [N, H, L, S] or None, and result [N, H, L, Dv]."""
+    keys, inner, numbers = list(attended.keys.leaves), list(attended.scores.product.inner.leaves), attended.numbers
+    counts = [math.prod(leaf.size for leaf in group) for group in (items, heads)]
+    q, k, v, result = (
+        arranged(*tensor, [items, heads, rows, columns]).expand(*counts, -1, -1)
+        for tensor, rows, columns in (
+            (attended.q, queries, inner),
+            (attended.k, keys, inner),
+            (attended.v, keys, numbers),
+            (attended.result, queries, numbers),
+        )
+    )
+    weights = attended.weights
+    return q, k, v, weights and arranged(weights.tensor, attended.scores.axes, [items, heads, queries, keys]), result
+
+
+def _mask(memory, scores, groups):
+    """(Mask, whether a number hides in it, not −∞) of the scores, for the leaves of N, H, L and S."""
+    L, S = (math.prod(leaf.size for leaf in group) for group in groups[2:])
+    places = {leaf: place for place, leaf in enumerate(leaf for group in groups for leaf in group)}
+    sizes = tuple(tuple(leaf.size for leaf in group) for group in groups)
+
+    def remembered(make, tensor, axes, *how):
+        arrangement = tuple(tuple(places.get(leaf) for leaf in leaves([axis])) for axis in axes)
+        return memory.of(tensor, (make, how, arrangement, sizes), lambda: make(arranged(tensor, axes, groups), L, S, *how))
+
+    found = [remembered(_mask_of_bools, *hidden) for hidden in scores.hidden]
+    found += [remembered(_mask_of_floats, *bias) for bias in scores.bias]
+    return together([symbolic(L, S), *scores.rules, *(mask for mask, _ in found)]), any(least for _, least in found)
+
+
+def _mask_of_bools(mask, L, S, shown, value):
+    return symbolic(L, S, mask.bool() != shown), value > float("-inf")
+
+
+def _mask_of_floats(added, L, S, factor):
+    hidden, bias = split(added * factor if factor != 1 else added)
+    if bias is not None and bias.shape[3] < S:
+        bias = None  # what is the same for all keys changes no weight
+    return symbolic(L, S, hidden, bias), bool((hidden & added.isfinite()).any())
+
+
+def _tells(run, scores, q, k, mask, weights, name):
+    """True where q, k and the mask give the model's own ``weights``; else a note says what was not followed."""
+    if scores.changed is None:
+        L = weights.shape[2]
+        rows = torch.linspace(0, L - 1, min(L, ROWS)).round().long().tolist()
+        exact = torch.float64 if q.dtype == torch.float64 else torch.float32
+        logits = (q[:, :, rows].to(exact) * scores.scale) @ k.to(exact).transpose(-2, -1)  # [N, H, rows, S]
+        hidden, added = torch.from_numpy(mask.hidden()), mask.added()
+        if added is not None:
+            logits = logits + _rows(torch.from_numpy(added), rows).to(logits)
+        hidden = _rows(hidden, rows).to(logits.device)
+        own = weights[:, :, rows].to(exact)
+        left = ~hidden.all(dim=-1).expand(own.shape[:3])  # a row without keys is whatever the model makes of it
+        off = (logits.masked_fill(hidden, -torch.inf).softmax(dim=-1) - own).abs()[left & own.isfinite().all(dim=-1)]
+        if off.numel() == 0 or off.max() <= CLOSE.get(q.dtype, 1e-4):
+            return True
+    what = f"scores are changed by {scores.changed}" if scores.changed else "what happens to the scores cannot be told"
+    run.note(f"{what} between their product and softmax, so its maps are kept, without q, k and v.", name)
+    return False
+
+
+def _grouped(k, v):
+    """k and v [N, G, S, …] with heads that share them kept once, where neighbours do."""
+    H = k.shape[1]
+    if H == 1 or not torch.equal(k[:, 0], k[:, 1]):
+        return k, v
+    for size in sorted((n for n in range(2, H + 1) if H % n == 0), reverse=True):
+        groups = [t.unflatten(1, (H // size, size)) for t in (k, v)]  # [N, G, H / G, S, …]
+        if all(bool((t == t[:, :, :1]).all()) for t in groups):
+            return tuple(t[:, :, 0] for t in groups)
+    return k, v
+
+
+def _rows(tensor, rows):
+    return tensor if tensor.shape[2] == 1 else tensor[:, :, rows]
