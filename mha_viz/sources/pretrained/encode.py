@@ -1,0 +1,155 @@
+"""Texts as the tokens that a model reads: each with its own readable text, and the word that it belongs to."""
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from mha_viz.core.rules import Wrong
+
+PAD = "<pad>"  # where the tokenizer has no name for it
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """N texts as L tokens each, shorter ones padded at their end: a model counts positions from the first token.
+
+    ``ids`` [N, L] and ``types`` [N, L] (which of two texts; None where the tokenizer does not tell) are what the model reads;
+    ``padding`` and ``special`` [N, L] bool, special being what the tokenizer adds by itself; ``texts`` N tuples of L. ``words`` are
+    per item the (first position, text) of each word, special tokens and padding standing for themselves.
+    """
+
+    ids: np.ndarray
+    types: np.ndarray | None
+    padding: np.ndarray
+    special: np.ndarray
+    texts: tuple[tuple[str, ...], ...]
+    words: tuple[tuple[tuple[int, str], ...], ...]
+
+
+def encode(loaded, lines, pairs=()):
+    """The Encoded of these lines, each with its pair where there are any.
+
+    There is padding enough that every item can be brought to the same number of words, as far as the model has positions. Raises
+    Wrong for a text without a token or with more than the model can read, and for pairs where the tokenizer does not tell two texts
+    apart.
+    """
+    tokenizer = loaded.tokenizer
+    if pairs and tokenizer.num_special_tokens_to_add(pair=True) == tokenizer.num_special_tokens_to_add(pair=False):
+        rule = f"is for models that read two texts; {loaded.name} would read them as one, with nothing between."
+        raise Wrong("pair", "\n".join(pairs), rule, [{"pair": None}])
+    given = list(zip(lines, pairs, strict=True)) if pairs else [(line,) for line in lines]
+    read = [tokenizer(*texts, return_offsets_mapping=True, return_special_tokens_mask=True) for texts in given]
+    for texts, one in zip(given, read, strict=True):
+        if all(one["special_tokens_mask"]):
+            raise Wrong("text", texts[0], f"has a line of which {loaded.name}'s tokenizer leaves nothing: {texts[0]!r}.")
+    words = [_words(one, texts) for one, texts in zip(read, given, strict=True)]
+    most = max(map(len, words))
+    counts = [len(one["input_ids"]) for one in read]
+    _check_length(loaded, lines, pairs, read)
+    L = max(count + most - len(item) for count, item in zip(counts, words, strict=True))
+    L = max(*counts, min(L, loaded.positions or L))
+    filler = _first(tokenizer.pad_token_id, tokenizer.eos_token_id, 0)
+    pad = _first(tokenizer.pad_token, PAD)
+
+    def padded(key, value):
+        return np.array([one[key] + [value] * (L - len(one[key])) for one in read])  # [N, L]
+
+    return Encoded(
+        padded("input_ids", filler),
+        padded("token_type_ids", 0) if "token_type_ids" in read[0] else None,
+        padded("attention_mask", 0) == 0,
+        padded("special_tokens_mask", 0) == 1,
+        tuple(tuple(readable(tokenizer, one.tokens())) + (pad,) * (L - len(one.tokens())) for one in read),
+        tuple((*item, *((place, pad) for place in range(count, L))) for item, count in zip(words, counts, strict=True)),
+    )
+
+
+def readable(tokenizer, tokens):
+    """The tokens as texts: bytes as the letters that they are, and a space at the beginning as a space.
+
+    Byte-level BPE (Radford et al., Language Models are Unsupervised Multitask Learners, 2019, section 2.2) writes each byte as a
+    letter; where a token holds a part of a letter only, its bytes are spelled out, as in \\xf0. SentencePiece writes a space as ▁.
+    What begins with ## goes on within a word, and stays so.
+    """
+    decoder = str(tokenizer.backend_tokenizer.decoder)
+    whole = tokenizer.added_tokens_encoder
+    if "ByteLevel" in decoder:
+        table = _bytes_of_letters()
+
+        def text(token):
+            if not all(letter in table for letter in token):
+                return token
+            return bytes(table[letter] for letter in token).decode("utf-8", "backslashreplace")
+
+    elif "▁" in decoder:
+
+        def text(token):
+            return token.replace("▁", " ")
+
+    else:
+        return list(tokens)
+    return [token if token in whole else text(token) for token in tokens]
+
+
+@cache
+def _bytes_of_letters():
+    """{letter: byte} of byte-level BPE: printable Latin-1 stands for itself, the other bytes, in order, for the letters from U+0100."""
+    plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(0x100) if byte not in plain]
+    return {chr(byte): byte for byte in plain} | {chr(0x100 + i): byte for i, byte in enumerate(others)}
+
+
+def _words(one, texts):
+    """[(first position, text)] of the words of one item, special tokens standing for themselves."""
+    words, spans = [], []  # spans: [which text, from, to] of each word; a special token's own text
+    tokens, offsets, of_word, of_text = one.tokens(), one["offset_mapping"], one.word_ids(), one.sequence_ids()
+    before = None
+    for place, (start, end) in enumerate(offsets):
+        if of_text[place] is None or one["special_tokens_mask"][place]:
+            words.append(place)
+            spans.append(tokens[place])
+            before = None
+            continue
+        text, here = texts[of_text[place]], (of_text[place], of_word[place])
+        between = text[spans[-1][2] : start] + text[start:end][:1] if before == here else " "
+        if not any(map(str.isspace, between)):
+            spans[-1][2] = max(spans[-1][2], end)
+        else:
+            words.append(place)
+            spans.append([of_text[place], start, end])
+        before = here
+    told = [span if isinstance(span, str) else _inside(texts[span[0]][span[1] : span[2]]) for span in spans]
+    return list(zip(words, told, strict=True))
+
+
+def _inside(text):
+    return text.strip() or text
+
+
+def _check_length(loaded, lines, pairs, read):
+    longest = max(len(one["input_ids"]) for one in read)
+    if loaded.positions is None or longest <= loaded.positions:
+        return
+    argument = "pair" if pairs else "text"
+    value, nearest = "\n".join(pairs or lines), []
+    if not pairs:
+        nearest = [{"text": "\n".join(_cut(line, one, loaded.positions) for line, one in zip(lines, read, strict=True))}]
+    rule = (
+        f"{'with its text ' if pairs else ''}comes to {longest} tokens in a line, and {loaded.name} reads {loaded.positions}."
+    )
+    raise Wrong(argument, value, rule, nearest)
+
+
+def _cut(line, one, most):
+    """``line`` with so many tokens less that it comes to ``most``, or to fewer where that would cut a word."""
+    surplus = len(one["input_ids"]) - most
+    if surplus <= 0:
+        return line
+    ends = [end for (_, end), special in zip(one["offset_mapping"], one["special_tokens_mask"], strict=True) if not special]
+    cut = line[: ends[-surplus - 1]] if surplus < len(ends) else line[: ends[0]]
+    return cut.rsplit(maxsplit=1)[0] if not line[len(cut)].isspace() and len(cut.split()) > 1 else cut
+
+
+def _first(*values):
+    return next(value for value in values if value is not None)

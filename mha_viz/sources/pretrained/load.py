@@ -1,0 +1,173 @@
+"""A model and its tokenizer, from a folder on this machine: nothing is fetched, and no code that comes with a model is run."""
+
+import threading
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import psutil
+
+from mha_viz.core.rules import Wrong
+from mha_viz.sources.pretrained.library import INSTALL, transformers
+from mha_viz.sources.pretrained.shipped import PACKAGES, shipped_models
+
+ALONE = threading.RLock()  # loading and recording change what the whole process, or the model, shares
+SIXTEEN = ("float16", "bfloat16")
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """A model that is ready to run, in float32 and eval mode, and its tokenizer.
+
+    ``positions`` is how many tokens it can read, None where that has no limit. ``notes`` say what was left out of it.
+    """
+
+    name: str
+    model: object
+    tokenizer: object
+    positions: int | None
+    notes: tuple[str, ...] = ()
+
+
+def load(name):
+    """The Loaded of this name. The last two stay in memory. Raises Wrong where there is none, or it cannot be run."""
+    with ALONE:
+        return _load(name)
+
+
+@lru_cache(maxsize=2)
+def _load(name):
+    import torch
+
+    library = transformers()
+    folder = folder_of(name)
+    options = {"local_files_only": True, "trust_remote_code": False}
+    if not (folder / "config.json").exists():
+        options["gguf_file"] = _gguf(name, folder)
+    config = _from(library.AutoConfig, name, folder, "config.json", **options)
+    _check_memory(name, folder, config)
+    tokenizer = _from(library.AutoTokenizer, name, folder, "tokenizer", **options)
+    if not tokenizer.is_fast:
+        rule = f"has the tokenizer {type(tokenizer).__name__}, which does not tell where its tokens stand: a tokenizer.json is needed."
+        raise Wrong("name", name, rule, others(name))
+    files = {"tokenizer.json", *type(tokenizer).vocab_files_names.values(), options.get("gguf_file", "")}
+    if not any((folder / file).is_file() for file in files):  # some would be made with no vocabulary at all
+        raise Wrong(
+            "name", name, f"holds no tokenizer: none of {', '.join(sorted(filter(None, files)))} is there.", others(name)
+        )
+    model, info = _from(
+        library.AutoModel, name, folder, "model", config=config, attn_implementation="eager", dtype=torch.float32,
+        output_loading_info=True, **options,
+    )  # fmt: skip
+    absent = sorted(key for key in info["missing_keys"] if not key.startswith("pooler"))  # the pooler comes after all attention
+    if absent:
+        rule = f"lacks {len(absent)} of its weights, {absent[0]} among them: they would be random numbers."
+        raise Wrong("name", name, rule, others(name))
+    notes = ()
+    if "gguf_file" in options:
+        notes = (
+            f"{name} comes from a GGUF file, which keeps rounded weights: it is near the model that was trained, and not it.",
+        )
+    if config.is_encoder_decoder:
+        model = model.get_encoder()
+        notes = (
+            *notes,
+            f"{name} has an encoder and a decoder: the encoder reads the text, and it alone is shown.",
+        )
+    model.config.use_cache = False
+    return Loaded(name, model.eval(), tokenizer, positions_of(model, tokenizer), notes)
+
+
+def folder_of(name):
+    """The folder that holds the model of this name; raises Wrong where there is none, and says where it was looked for."""
+    shipped = shipped_models()
+    if name in shipped:
+        return shipped[name]
+    if name in PACKAGES:
+        rule = f"comes with the package {PACKAGES[name][0]}, which is not installed: see requirements-models.txt."
+        raise Wrong("name", name, rule, others(name))
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        return folder
+    transformers()  # says what to install, where it is absent
+    from huggingface_hub import constants, snapshot_download
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+    try:
+        return Path(snapshot_download(name, local_files_only=True))
+    except HFValidationError:
+        rule = (
+            "is no folder on this machine, and cannot be a name on the hub either, which is as in 'gpt2' or 'google/bert-base'."
+        )
+    except LocalEntryNotFoundError:
+        rule = (
+            f"is not on this machine: it is no folder, and not among the models downloaded to {constants.HF_HUB_CACHE}. "
+            f"`hf download {name}` puts it there; nothing is fetched from here."
+        )
+    raise Wrong("name", name, rule, others(name))
+
+
+def others(name):
+    """The shipped models that could be taken in place of this one."""
+    return [{"name": shipped} for shipped in shipped_models() if shipped != name]
+
+
+def positions_of(model, tokenizer):
+    """How many tokens the model can read: the least that its positions, its configuration and its tokenizer say; None for no limit.
+
+    RoBERTa and its kin count positions from padding_idx + 1 on, so that as many of the table are never used.
+    """
+    limits = [tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", None)]
+    for name, module in model.named_modules():
+        if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
+            limits.append(module.num_embeddings - module.padding_idx - 1)
+    told = [limit for limit in limits if isinstance(limit, int) and 0 < limit < 10**9]  # tokenizers write 10³⁰ for no limit
+    return min(told, default=None)
+
+
+def _from(kind, name, folder, what, **options):
+    """``kind.from_pretrained``; whatever a damaged or a strange folder raises in it is told as a Wrong."""
+    try:
+        return kind.from_pretrained(folder, **options)
+    except Exception as error:  # there is no end to what it raises
+        said = str(error).strip().splitlines()
+        if "trust_remote_code" in str(error):
+            rule = "needs code of its own, which comes with the model and is never run here."
+        else:
+            rule = f"its {what} cannot be read by transformers {transformers().__version__}: {(said or [repr(error)])[0][:300]}"
+        raise Wrong("name", name, rule, others(name)) from error
+
+
+def _gguf(name, folder):
+    """The name of the one GGUF file in a folder that has no config.json."""
+    files = sorted(path.name for path in folder.iterdir())
+    weights = [file for file in files if file.endswith(".gguf")]
+    if len(weights) != 1:
+        held = ", ".join(files[:6]) or "nothing"
+        rule = (
+            "is a folder without config.json, and does not hold one GGUF file either. A model's folder has config.json, "
+            f"model.safetensors and tokenizer.json; this one has {held}{'…' if len(files) > 6 else ''}."
+        )
+        raise Wrong("name", name, rule, others(name))
+    absent = [package for package in ("gguf", "accelerate") if find_spec(package) is None]
+    if absent:
+        rule = f"is a GGUF file; to read it {' and '.join(absent)} must be installed: {INSTALL}."
+        raise Wrong("name", name, rule, others(name))
+    return weights[0]
+
+
+def _check_memory(name, folder, config):
+    """Raises Wrong where the weights in float32 would take more than half of the memory that is free."""
+    available = psutil.virtual_memory().available
+    for suffix, factor in (("safetensors", 1), ("bin", 1), ("gguf", 8)):  # four bits a weight there
+        size = factor * sum(path.stat().st_size for path in folder.glob(f"*.{suffix}"))
+        if size:
+            break
+    if factor == 1 and str(getattr(config, "dtype", None)).removeprefix("torch.") in SIXTEEN:
+        size *= 2
+    if size > available / 2:
+        rule = (
+            f"would take {size / 2**30:.1f} GiB in float32, and {available / 2**31:.1f} GiB may be used, half of what is free."
+        )
+        raise Wrong("name", name, rule, others(name))

@@ -1,0 +1,167 @@
+"""A pretrained model reads a person's text, and is recorded while it does."""
+
+import inspect
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from mha_viz.core.attend import call_of, check_memory, trace_of_call
+from mha_viz.core.maps import CLOSE, trace_of_maps
+from mha_viz.core.rules import Wrong
+from mha_viz.core.tokens import Tokens
+from mha_viz.core.trace import Trace
+from mha_viz.recording import Recording
+from mha_viz.sources.pretrained.encode import Encoded, encode
+from mha_viz.sources.pretrained.load import ALONE, load, others
+from mha_viz.sources.pretrained.settings import Pretrained
+from mha_viz.sources.pretrained.shape import joined, taken
+
+SET_ASIDE = (
+    "Special tokens are set aside: each row shares among the others what they got, as if they had been hidden; all that follows "
+    "from the weights is as it would be then."
+)
+JOINED = "Sub-words are joined: a word's row is the average of its tokens' rows, its column the sum of their columns."
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What a model did with a text: a Trace per layer, on the tokens of ``encoded``, and sentences about it."""
+
+    traces: tuple[Trace, ...]
+    encoded: Encoded
+    notes: tuple[str, ...]
+
+
+def pretrained(settings=None):
+    """The Recording of these Pretrained settings: one Trace per layer that attends, "layer 0" first.
+
+    The model runs with ``attn_implementation="eager"``: the attention that its authors wrote, in the order in which they wrote it.
+    q and k are those after rotation, grouped key and value heads stay grouped; what the model adds to its scores, as ALiBi and
+    relative positions do, is the mask's bias. Where weights do not follow from q, k, scale and mask, a layer has its maps alone.
+
+    Raises Wrong where transformers is not installed, where there is no such model on this machine, where it cannot read the text, or
+    none of its layers attends.
+    """
+    s = settings or Pretrained()
+    reading = read(s.name, s.lines, s.pairs)
+    encoded, traces, notes = reading.encoded, tuple(map(_afresh, reading.traces)), reading.notes
+    items = range(len(s.lines)) if s.crop is None else [s.crop]
+    keep = ~(encoded.special & (s.special == "set aside"))  # [N, L]
+    if s.crop is not None:
+        keep = keep & ~encoded.padding
+    elif not s.join:
+        keep = keep & (np.arange(keep.shape[1]) < (~encoded.padding).sum(axis=1).max())
+    places = [np.flatnonzero(keep[n]) for n in items]  # as many for each: the tokenizer adds the same to every item
+    if len(items) < len(keep) or not keep.all():
+        traces = tuple(taken(trace, items, places) for trace in traces)
+    if s.special == "set aside":
+        notes = (*notes, SET_ASIDE)
+    if s.join:
+        starts, texts = word_starts(encoded, items, places)
+        traces = tuple(joined(trace, starts, texts) for trace in traces)
+        notes = (*notes, JOINED)
+    return Recording(traces, notes)
+
+
+@lru_cache(maxsize=4)
+def read(name, lines, pairs):
+    """The Reading of these lines; the last four stay, so that another way to show one does not run the model again."""
+    with ALONE:
+        return _read(load(name), lines, pairs)
+
+
+def _read(loaded, lines, pairs):
+    import torch
+
+    from mha_viz.sources.recorded import record
+
+    encoded = encode(loaded, lines, pairs)
+    _check_memory(loaded, encoded, lines)
+    given = {"input_ids": torch.tensor(encoded.ids), "attention_mask": torch.tensor(~encoded.padding).long()}
+    if encoded.types is not None and "token_type_ids" in inspect.signature(loaded.model.forward).parameters:
+        given["token_type_ids"] = torch.tensor(encoded.types)
+    name, kind = loaded.name, type(loaded.model).__name__
+    try:
+        with torch.no_grad(), record(loaded.model) as recording:
+            loaded.model(**given)
+    except Wrong as wrong:
+        if wrong.argument == "model":
+            rule = (
+                f"is a {kind}, in which no attention can be seen. If it has any, save the maps that it returns with "
+                "output_attentions=True to a file, and open that."
+            )
+            raise Wrong("name", name, rule, others(name)) from wrong
+        raise _too_long(wrong, encoded, lines) from wrong
+    except Exception as error:  # a model may ask for anything: pictures, a decoder's tokens
+        said = str(error).strip().splitlines() or [repr(error)]
+        rule = f"is a {kind}, and does not run on text alone: {said[0][:300]}"
+        raise Wrong("name", name, rule, others(name)) from error
+    of_text = [trace for trace in recording.traces if _shape(trace) == (len(lines), *encoded.ids.shape[1:] * 2)]
+    rest = len(recording.traces) - len(of_text)
+    if not of_text:
+        raise Wrong("name", name, f"is a {kind}, and attends between other things than the text's tokens.", others(name))
+    calls = f"{rest} call{' is' if rest == 1 else 's are'}"
+    left = [f"{calls} left out: the text's tokens are not what is attended between there."] if rest else []
+    traces = tuple(_named(trace, f"layer {i}", encoded) for i, trace in enumerate(of_text))
+    return Reading(traces, encoded, (_about(loaded, traces), *loaded.notes, *left, *recording.notes))
+
+
+def word_starts(encoded, items, places):
+    """(first positions, texts) of the words of each item among its ``places``: as many texts for each, padding where one has fewer.
+
+    There may be more positions than texts: padding that is not needed. Raises Wrong where there is not enough.
+    """
+    starts, texts, most = [], [], 0
+    for n, kept in zip(items, places, strict=True):
+        words = [(place, text) for place, text in encoded.words[n] if place in set(kept)]
+        starts.append(np.searchsorted(kept, [place for place, _ in words]))
+        texts.append([text for _, text in words])
+        most = max(most, sum(not encoded.padding[n, place] for place, _ in words))
+    if min(map(len, texts)) < most:
+        rule = "has to pad the texts that have fewer words, and the model has no positions left for that."
+        raise Wrong("join", True, rule, [{"join": False}, {"crop": 0}])
+    return starts, [item[:most] for item in texts]
+
+
+def _afresh(trace):
+    """The same with nothing computed yet, so that a Reading that is kept stays small."""
+    return trace if trace.call is None else trace_of_call(trace.call)
+
+
+def _shape(trace):
+    N, _, L = trace.undefined.shape
+    return N, L, trace.num_positions
+
+
+def _named(trace, name, encoded):
+    """``trace`` with its place among the layers for a name, and the text's tokens on rows and columns."""
+    N, L = encoded.ids.shape
+    tokens = Tokens.of(N, L, L, encoded.texts, encoded.texts, encoded.padding)
+    if not trace.has("q", "k"):
+        return trace_of_maps(trace.probabilities, tokens, name, max(CLOSE.values()))
+    return trace_of_call(replace(call_of(trace), tokens=tokens, name=name))
+
+
+def _about(loaded, traces):
+    heads = sorted({trace.undefined.shape[1] for trace in traces})
+    groups = {trace.call.k.shape[1] for trace in traces if trace.call is not None}
+    shared = f", which share {min(groups)} key and value heads" if groups and min(groups) < heads[0] else ""
+    count = f"{len(traces)} layer{'' if len(traces) == 1 else 's'}"
+    return f"{loaded.name}: {type(loaded.model).__name__}, {count} of {' or '.join(map(str, heads))} heads{shared}, in float32."
+
+
+def _check_memory(loaded, encoded, lines):
+    """Raises Wrong where the maps of one layer, with all around them, would take more than half of the memory that is free."""
+    N, L = encoded.ids.shape
+    heads, width = (getattr(loaded.model.config, name, 1) for name in ("num_attention_heads", "hidden_size"))
+    try:
+        check_memory(N, int(np.max(heads)), L, L, width)  # some have a number for each layer
+    except Wrong as wrong:
+        raise _too_long(wrong, encoded, lines) from wrong
+
+
+def _too_long(wrong, encoded, lines):
+    N, L = encoded.ids.shape
+    right = [{"text": lines[0]}] if N > 1 else []
+    return Wrong("text", f"{N} lines of {L} tokens" if N > 1 else f"{L} tokens", wrong.rule, right)

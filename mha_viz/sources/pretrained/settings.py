@@ -1,0 +1,84 @@
+"""Which model reads what, and how the maps are shown."""
+
+from dataclasses import dataclass
+
+from mha_viz.core.rules import Wrong
+from mha_viz.settings.rules import LONGEST, check, choice, flag, number, optional, ruled
+
+TEXT = "The fox jumped over the fence because it was frightened.\nNobody had seen it."
+SPECIAL = ("shown", "set aside")
+
+
+def lines(text):
+    """The lines of ``text`` that hold anything, exactly as they are; () for None."""
+    return () if text is None else tuple(line for line in text.splitlines() if line.strip())
+
+
+def typed_lines(argument, value):
+    if not isinstance(value, str) or not lines(value):
+        raise Wrong(argument, value, "must hold at least one word; each line is one batch item.")
+    if len(value) > LONGEST:
+        raise Wrong(argument, f"{len(value)} characters", f"may hold {LONGEST} characters.", [{argument: value[:LONGEST]}])
+    return value
+
+
+def typed_name(argument, value):
+    if not isinstance(value, str) or not value.strip() or not value.isprintable():
+        raise Wrong(
+            argument, value, "must name a model: one that a package ships, a folder, or a name on the hub as in 'gpt2'."
+        )
+    return value.strip()
+
+
+@dataclass(frozen=True)
+class Pretrained:
+    """Which model reads what.
+
+    ``name`` is one of ``shipped_models()``, a folder that holds a model, or a name on the hub that has been downloaded. Each line of
+    ``text`` is one batch item; shorter ones are padded at their end. ``pair`` gives each line a second text, a line each, for models
+    that read two.
+
+    ``special`` "set aside" takes the tokens that the tokenizer adds ([CLS], [SEP], <s>) out of rows and columns, and each row shares
+    among the others what they got, as if they had been hidden. ``join`` makes words of sub-words: the row of a word is the average
+    of its tokens' rows, its column the sum of their columns, so that rows still sum to 1 (Clark et al., What Does BERT Look At?,
+    2019, section 4.1). A word is what the tokenizer takes for one, and never reaches over white space. ``crop`` is the number of the
+    one text, from 0, that is kept, without the padding that the longer ones brought it; None keeps all.
+
+    Raises Wrong for a value that breaks a rule. Whether the model exists and can read the text is seen when it runs.
+    """
+
+    name: str = ruled("all-MiniLM-L6-v2", typed_name)
+    text: str = ruled(TEXT, typed_lines)
+    pair: str | None = ruled(None, optional(typed_lines))
+    special: str = ruled("shown", choice(*SPECIAL))
+    join: bool = ruled(False, flag)
+    crop: int | None = ruled(None, optional(number(0)))
+
+    def __post_init__(self):
+        check(self)
+        count = len(self.lines)
+        if self.pair is not None and len(self.pairs) != count:
+            right = [{"pair": "\n".join(self.pairs[:count])}] if len(self.pairs) > count else []
+            raise Wrong(
+                "pair",
+                self.pair,
+                f"must hold a line for each of text: {count}, and it holds {len(self.pairs)}.",
+                [*right, {"pair": None}],
+            )
+        if self.crop is not None and self.crop >= count:
+            raise Wrong(
+                "crop",
+                self.crop,
+                f"names a line of text, and there are {count}, from 0.",
+                [{"crop": count - 1}, {"crop": None}],
+            )
+
+    @property
+    def lines(self):
+        """The texts, one per batch item."""
+        return lines(self.text)
+
+    @property
+    def pairs(self):
+        """The second texts, one per batch item; () where there are none."""
+        return lines(self.pair)

@@ -1,0 +1,94 @@
+"""What is left of a Trace when some of its positions are set aside, and what it becomes when several are one."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+
+from mha_viz.core.attend import call_of, trace_of_call
+from mha_viz.core.maps import CLOSE, trace_of_maps
+from mha_viz.core.mask import Mask
+from mha_viz.core.tokens import Tokens
+from mha_viz.core.trace import Trace
+
+
+def taken(trace, items, places):
+    """The Trace of a self-attention between some of its positions alone: ``items`` [M] and, of each, ``places`` [M, P], ascending.
+
+    Each row shares among them what it gave to the others, as if those had been hidden.
+    """
+    items, places = np.asarray(items), np.asarray(places)
+    tokens = _tokens(trace, items, places)
+    if not trace.has("q", "k"):
+        weights = _at(_at(trace.probabilities[items], places, 2), places, 3)  # [M, H, P, P]
+        with np.errstate(invalid="ignore"):
+            shared = weights / weights.sum(axis=-1, keepdims=True)
+        return trace_of_maps(shared, tokens, trace.name)
+    call = call_of(trace)
+    q, k, v = (None if array is None else _at(array[items], places, 2) for array in (call.q, call.k, call.v))  # [M, H|G, P, D]
+    return trace_of_call(replace(call, q=q, k=k, v=v, mask=_mask(call.mask, items, places), tokens=tokens))
+
+
+def joined(trace, starts, texts):
+    """The Trace of the words of a self-attention: rows averaged, columns summed; its maps alone, since a word has no q or k.
+
+    ``texts`` are, per item, those of its W words, and ``starts`` the first positions of these and of what is left out after them.
+    Nothing is computed before it is read.
+    """
+    W = len(texts[0])
+
+    def words(array, axis):
+        """``array`` [N, …] summed over the positions of each word along ``axis``."""
+        summed = [np.add.reduceat(item, first, axis - 1) for item, first in zip(array, starts, strict=True)]
+        return np.stack([item.take(range(W), axis - 1) for item in summed])
+
+    counts = np.array(
+        [np.diff([*first, length])[:W] for first, length in ((f, trace.undefined.shape[2]) for f in starts)]
+    )  # [N, W]
+    padding = np.array([trace.query_padding[n][list(first)[:W]] for n, first in enumerate(starts)])  # [N, W]
+    tokens = Tokens.of(len(texts), W, W, texts, texts, padding)
+
+    @cache
+    def made():
+        columns = words(trace.probabilities, 3)  # [N, H, L, W]
+        rows = words(columns, 2) / counts[:, None, :, None]  # [N, H, W, W]
+        return trace_of_maps(rows.astype(columns.dtype), tokens, trace.name, max(CLOSE.values()))
+
+    names = ("probabilities", "weights", "mean_weights", "mask", "mask_bias", "dropped", "undefined")
+    return Trace(dict.fromkeys(names, lambda name: getattr(made(), name)), tokens=tokens, name=trace.name)
+
+
+def _at(array, places, axis):
+    """``array`` [M, …] with, along ``axis``, the ``places`` [M, P] of each item."""
+    shape = [len(places)] + [1] * (array.ndim - 1)
+    shape[axis] = places.shape[1]
+    return np.take_along_axis(array, places.reshape(shape), axis)
+
+
+def _tokens(trace, items, places):
+    queries, keys = (
+        [[trace_side[n][p] for p in at] for n, at in zip(items, places, strict=True)]
+        for trace_side in (trace.query_tokens, trace.key_tokens)
+    )
+    padding = _at(trace.query_padding[items], places, 1)  # [M, P]
+    return Tokens.of(len(items), places.shape[1], places.shape[1], queries, keys, padding)
+
+
+def _mask(mask, items, places):
+    """The Mask between these places: causal stays causal, since their order stays; a window does not, and is told cell by cell."""
+    P = places.shape[1]
+
+    def part(array, *axes):
+        if array is None:
+            return None
+        array = array if len(array) == 1 else array[items]
+        array = np.broadcast_to(array, (len(items), *array.shape[1:]))
+        for axis in axes:
+            array = array if array.shape[axis] == 1 else _at(array, places, axis)
+        return array
+
+    dense = part(mask.dense, 2, 3)  # [M, 1|H, 1|P, P]
+    if mask.window is not None:
+        near = part(Mask(mask.num_queries, mask.num_keys, window=mask.window).hidden(), 2, 3)  # [M, 1, P, P]
+        dense = near if dense is None else dense | near
+    return Mask(P, P, causal=mask.causal, padded=part(mask.padded, 1), dense=dense, bias=part(mask.bias, 2, 3))

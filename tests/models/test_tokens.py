@@ -1,0 +1,183 @@
+"""Tokens as texts, words as tokens joined, special tokens set aside, padding cropped."""
+
+import numpy as np
+import pytest
+
+from mha_viz.core.attend import call_of
+from mha_viz.sources.pretrained import Pretrained, pretrained
+from mha_viz.sources.pretrained.encode import encode
+from mha_viz.sources.pretrained.load import load
+
+SPLIT = "the unbelievable foxes\nit"
+
+
+def tokens(folder, text, **options):
+    return pretrained(Pretrained(folder, text, **options)).traces[0].query_tokens
+
+
+def test_pieces_of_words_keep_their_mark_and_special_tokens_their_name(saved):
+    assert tokens(saved("bert"), "the unbelievable FOXES") == (
+        ("[CLS]", "the", "un", "##believ", "##able", "fox", "##es", "[SEP]"),
+    )
+
+
+def test_bytes_are_the_letters_that_they_are(saved):
+    assert tokens(saved("gpt2"), "the fox né") == (("the", " fox", " ", "n", r"\xc3", r"\xa9"),)
+
+
+def test_a_letter_in_one_token_is_whole(saved):
+    from mha_viz.sources.pretrained.encode import readable
+
+    assert readable(load(saved("gpt2")).tokenizer, ["ĠnÃ©", "ĠðŁĺ", "<|endoftext|>"]) == [
+        " né",
+        r" \xf0\x9f\x98",
+        "<|endoftext|>",
+    ]
+
+
+def test_a_mark_for_a_space_is_a_space(saved):
+    assert tokens(saved("llama"), "the fox") == (("<s>", " the", " fox"),)
+
+
+def test_shorter_texts_are_padded_at_their_end_though_the_tokenizer_knows_no_padding(saved):
+    trace = pretrained(Pretrained(saved("gpt2"), "the fox\nthe")).traces[0]
+    assert trace.query_tokens == (("the", " fox"), ("the", "<pad>"))
+    assert trace.query_padding.tolist() == [[False, False], [False, True]]
+
+
+# Words
+
+
+def test_a_words_row_is_the_average_of_its_tokens_and_its_column_their_sum(saved):
+    folder = saved("bert")
+    apart, words = (pretrained(Pretrained(folder, SPLIT, join=join)).traces[1] for join in (False, True))
+    assert words.query_tokens[0] == ("[CLS]", "the", "unbelievable", "foxes", "[SEP]")
+    assert words.query_tokens[1] == ("[CLS]", "it", "[SEP]", "[PAD]", "[PAD]")
+    assert words.query_padding.tolist() == [[False] * 5, [False] * 3 + [True] * 2]
+    groups = [[0], [1], [2, 3, 4], [5, 6], [7]]
+    for i, rows in enumerate(groups):
+        for j, columns in enumerate(groups):
+            expected = sum(apart.weights[0, :, row, column] for row in rows for column in columns) / len(rows)
+            np.testing.assert_allclose(words.weights[0, :, i, j], expected, atol=1e-6)
+    np.testing.assert_allclose(words.weights.sum(axis=-1), 1, atol=1e-5)
+    assert not words.has("q")
+
+
+def test_words_of_every_item_come_to_one_number_whatever_their_padding(saved):
+    trace = pretrained(Pretrained(saved("bert"), "unbelievable\nso so so so", join=True)).traces[0]
+    assert trace.query_tokens == (
+        ("[CLS]", "unbelievable", "[SEP]", "[PAD]", "[PAD]", "[PAD]"),
+        ("[CLS]", "so", "so", "so", "so", "[SEP]"),
+    )
+    assert not trace.undefined.any()
+
+
+def test_padding_that_only_words_need_is_not_shown_with_tokens(saved):
+    assert [len(item) for item in tokens(saved("bert"), "unbelievable\nso so so so")] == [6, 6]
+
+
+@pytest.mark.parametrize(("family", "words"), [("gpt2", ("the", "fox", "'t", ".")), ("llama", ("<s>", "the", "fox't."))])
+def test_words_are_the_tokenizers_and_never_reach_over_white_space(saved, family, words):
+    assert tokens(saved(family), "the fox't.", join=True) == (words,)
+
+
+def test_white_space_that_the_tokens_leave_out_parts_words(saved):
+    from types import SimpleNamespace
+
+    from mha_viz.sources.pretrained.encode import _words
+
+    class Read(SimpleNamespace):
+        def __getitem__(self, name):
+            return getattr(self, name)
+
+    one = Read(
+        tokens=lambda: ["▁the", "▁fo", "x"],
+        offset_mapping=[(0, 3), (4, 6), (6, 7)],  # the space is in none
+        word_ids=lambda: [0, 0, 0],
+        sequence_ids=lambda: [0, 0, 0],
+        special_tokens_mask=[0, 0, 0],
+    )
+    assert _words(one, ("the fox",)) == [(0, "the"), (1, "fox")]
+
+
+def test_words_hide_what_all_their_tokens_hide(saved):
+    trace = pretrained(Pretrained(saved("gpt2"), "the foxes jump", join=True)).traces[0]
+    assert trace.mask[0, 0].tolist() == [[False, True, True], [False, False, True], [False, False, False]]
+
+
+def test_two_texts_end_their_words(saved):
+    assert tokens(saved("bert"), "the fox", pair="foxes", join=True) == (("[CLS]", "the", "fox", "[SEP]", "foxes", "[SEP]"),)
+
+
+# Special tokens
+
+
+def test_special_tokens_set_aside_share_out_what_they_got(saved):
+    shown, aside = (pretrained(Pretrained(saved("bert"), SPLIT, special=special)) for special in ("shown", "set aside"))
+    for before, after in zip(shown.traces, aside.traces, strict=True):
+        assert after.query_tokens[1] == ("it", "[PAD]", "[PAD]", "[PAD]", "[PAD]", "[PAD]")
+        rest = before.probabilities[0, :, 1:7, 1:7]
+        np.testing.assert_allclose(after.probabilities[0], rest / rest.sum(-1, keepdims=True), atol=1e-5)
+        np.testing.assert_allclose(after.probabilities[1, :, 0, 0], 1, atol=1e-6)  # nothing else is left to read
+    assert any("set aside" in note for note in aside.notes) and not any("set aside" in note for note in shown.notes)
+
+
+def test_special_tokens_are_set_aside_in_maps_too(saved):
+    shown, aside = (
+        pretrained(Pretrained(saved("gemma2"), "the fox", special=special)).traces[0] for special in ("shown", "set aside")
+    )
+    rest = shown.probabilities[0, :, 1:, 1:]
+    np.testing.assert_allclose(aside.probabilities[0], rest / rest.sum(-1, keepdims=True), atol=1e-6)
+
+
+@pytest.mark.parametrize("family", ["llama", "mistral", "t5"])
+def test_rules_and_biases_go_along(saved, family):
+    shown, aside = (
+        pretrained(Pretrained(saved(family), "the foxes don't jump", special=special)).traces[0]
+        for special in ("shown", "set aside")
+    )
+    first = shown.query_tokens[0].index(aside.query_tokens[0][0])
+    places = slice(first, first + len(aside.query_tokens[0]))
+    np.testing.assert_array_equal(aside.mask[0], shown.mask[0, :, places, places])
+    rest = shown.probabilities[0, :, places, places]
+    np.testing.assert_allclose(aside.probabilities[0], rest / rest.sum(-1, keepdims=True), atol=1e-5)
+
+
+def test_a_mark_that_a_person_types_is_read_and_stays(saved):
+    assert tokens(saved("bert"), "the [MASK] jump", special="set aside") == (("the", "[MASK]", "jump"),)
+
+
+# Padding
+
+
+def test_one_text_is_cropped_to_its_own_length(saved):
+    both = pretrained(Pretrained(saved("bert"), SPLIT)).traces[1]
+    one = pretrained(Pretrained(saved("bert"), SPLIT, crop=1)).traces[1]
+    assert one.query_tokens == (("[CLS]", "it", "[SEP]"),) and not one.query_padding.any()
+    np.testing.assert_allclose(one.probabilities[0], both.probabilities[1, :, :3, :3], atol=1e-6)
+    np.testing.assert_allclose(one.output[0], both.output[1, :3], atol=1e-5)
+    assert not call_of(one).mask.hidden().any()
+
+
+def test_all_of_it_together(saved):
+    assert tokens(saved("bert"), SPLIT, crop=0, special="set aside", join=True) == (("the", "unbelievable", "foxes"),)
+
+
+# The model runs once
+
+
+def test_another_way_to_show_a_text_does_not_run_the_model_again(saved, monkeypatch):
+    from mha_viz.sources.pretrained import run
+
+    pretrained(Pretrained(saved("bert"), SPLIT))
+    monkeypatch.setattr(run, "load", None)
+    pretrained(Pretrained(saved("bert"), SPLIT, join=True, special="set aside"))
+
+
+def test_encoded_texts_are_what_the_tokenizer_gives(saved):
+    encoded = encode(load(saved("bert")), ("the fox", "it"))
+    tokenizer = load(saved("bert")).tokenizer
+    given = tokenizer(["the fox", "it"], padding=True)
+    assert encoded.ids.tolist() == given["input_ids"]
+    assert (~encoded.padding).astype(int).tolist() == given["attention_mask"]
+    assert encoded.types.tolist() == given["token_type_ids"]
