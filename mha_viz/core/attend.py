@@ -39,16 +39,33 @@ def attend(layer, batch, engine="torch", dtype="float32", training=False, genera
     )
 
 
-def trace_of_call(call):
+def trace_of_call(call, *, later=False):
     """The Trace of a Call: everything from q, k and v on, with dropout left out; what the Call does not know is absent.
 
-    Nothing is computed before it is read. Raises Wrong where the maps would not fit into memory.
+    Nothing is computed before it is read. Raises Wrong where the maps would not fit into memory; where ``later`` is True, not before
+    one of them is read: what was recorded can then be kept whole.
     """
     from mha_viz.core.engine import compute_call
 
     N, H, L, S = *call.q.shape[:3], call.k.shape[2]
-    check_memory(N, H, L, S, H * call.q.shape[3])
-    return Trace(compute_call(call), tokens=call.tokens, rules=call.mask, call=call, name=call.name)
+
+    def check():
+        check_memory(N, H, L, S, H * call.q.shape[3])
+
+    def checked(make):
+        def read(name):
+            if name not in ("q", "k", "v"):
+                check()
+            return make(name)
+
+        return read
+
+    fields = compute_call(call)
+    if later:
+        fields = {name: checked(make) for name, make in fields.items()}
+    else:
+        check()
+    return Trace(fields, tokens=call.tokens, rules=call.mask, call=call, name=call.name)
 
 
 def call_of(trace):
@@ -109,7 +126,9 @@ def check_memory(N, H, L, S, E, *, dtype="float32", dropout=False, available=Non
             "source_len": largest(S, lambda length: fits(needed(S=length))),
         }
     most["batch_size"] = largest(N, lambda count: fits(needed(N=count)))
-    rule = f"[N, H, L, S] = [{N}, {H}, {L}, {S}] would take {readable_size(needed())} with every intermediate, {_limit(available)}"
+    rule = (
+        f"[N, H, L, S] = [{N}, {H}, {L}, {S}] would take {readable_size(needed())} with every intermediate, {_limit(available)}"
+    )
     raise Wrong("seq_len", L, rule, [{name: value} for name, value in most.items() if value])
 
 

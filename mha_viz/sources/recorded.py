@@ -1,6 +1,7 @@
 """Attention recorded from a person's own PyTorch model while it runs."""
 
 from contextlib import contextmanager
+from dataclasses import replace
 
 from mha_viz.core.attend import trace_of_call
 from mha_viz.core.call import Call
@@ -83,23 +84,16 @@ def _trace(call, names, filters):
     if filters.items is not None:
         queries, keys = ([side[item] for item in filters.items] if side else None for side in (queries, keys))
     queries, keys = ([item[:length] for item in side] if side else None for side, length in ((queries, L), (keys, S)))
-    made = Tokens.of(N, L, S, queries, keys, call.query_padding, one_sequence=call.one_sequence)
-    made = Tokens(
-        made.queries, tuple(item + call.extra for item in made.keys), made.query_padding, len(call.extra), made.positions
-    )
+    tokens = Tokens.of(N, L, S, queries, keys, call.query_padding, one_sequence=call.one_sequence)
+    extended = tuple(item + call.extra for item in tokens.keys)
+    tokens = replace(tokens, keys=extended, extra=len(call.extra))
     if weights is not None:
-        return trace_of_maps(weights, made, call.name)
-    return trace_of_call(
-        Call(
-            **call.arrays,
-            mask=call.mask,
-            scale=call.scale,
-            out_weight=call.out[0],
-            out_bias=call.out[1],
-            tokens=made,
-            name=call.name,
-        )
+        return trace_of_maps(weights, tokens, call.name)
+    out_weight, out_bias = call.out
+    made = Call(
+        **call.arrays, mask=call.mask, scale=call.scale, out_weight=out_weight, out_bias=out_bias, tokens=tokens, name=call.name
     )
+    return trace_of_call(made, later=True)
 
 
 def _names(tokens, kept, strict):

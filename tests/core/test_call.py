@@ -127,3 +127,13 @@ def test_an_array_that_is_nobodys_is_not_copied():
     q = drawn(N, H, L, D)
     q.flags.writeable = False
     assert call(q=q).q is q
+
+
+def test_maps_that_do_not_fit_are_refused_when_one_is_read():
+    q = np.zeros((1, 1, 300_000, 1), np.float32)
+    with pytest.raises(Wrong, match="seq_len"):
+        trace_of_call(Call(q, q, q))
+    trace = trace_of_call(Call(q, q, q), later=True)
+    assert trace.k.shape == q.shape
+    with pytest.raises(Wrong, match="seq_len"):
+        trace.weights  # noqa: B018

@@ -1,5 +1,7 @@
 """``record``: what is kept of a model's run, what is refused, and that the model is left as it was."""
 
+import copy
+import inspect
 import json
 
 import numpy as np
@@ -98,6 +100,41 @@ def test_what_somebody_put_in_place_of_forward_is_put_back():
     model.blocks[0].forward = theirs
     run(model)
     assert model.blocks[0].forward is theirs
+
+
+def test_a_copy_of_the_model_is_a_model_of_its_own():
+    model = Decoder()
+    with mha_viz.record(model) as recording:
+        copied = copy.deepcopy(model)
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.zero_()
+        assert copied(X)[0].ne(model(X)[0]).any()
+    assert torch.equal(copied(X)[0], Decoder()(X)[0])
+    assert len(recording.traces) == 3
+
+
+def test_a_call_that_failed_within_the_block_is_forgotten():
+    class Failing(Decoder):
+        def forward(self, x, fail=False):
+            y = super().forward(x)[0]
+            if fail:
+                F.scaled_dot_product_attention(x, x, x)
+                raise RuntimeError
+            return y
+
+    with mha_viz.record(model := Failing()) as recording:
+        with pytest.raises(RuntimeError):
+            model(X, fail=True)
+        model(X)
+    assert [trace.name for trace in recording.traces] == ["blocks.0", "blocks.1", "blocks.2"] * 2
+
+
+def test_forward_still_tells_its_arguments():
+    model = Decoder()
+    with mha_viz.record(model):
+        assert list(inspect.signature(model.forward).parameters) == ["x", "caches"]
+        model(X)
 
 
 def test_layers_by_name():
@@ -243,6 +280,12 @@ def test_a_model_without_attention_is_told_what_is_recorded():
     with pytest.raises(Wrong, match=r"must be a torch\.nn\.Module"), mha_viz.record(lambda x: x):
         pass
     assert recording.traces == ()
+
+
+@pytest.mark.parametrize("make", [Decoder, encoder])
+def test_without_gradients_in_inference_mode(make):
+    with torch.inference_mode():
+        assert len(run(make()).traces) == (3 if make is Decoder else 2)
 
 
 def test_attention_outside_the_model_is_not_the_models():

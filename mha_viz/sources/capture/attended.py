@@ -112,9 +112,16 @@ def _found(run, attended):
         raise Unclear
     items = [leaf for leaf in rows if leaf not in heads and leaf not in queries]
     if attended.heads is None and len(items) > 1:
-        heads, items = items[-1:], items[:-1]
+        heads, items, open_to_doubt = items[-1:], items[:-1], sum(leaf.size > 1 for leaf in items) > 1
+        if open_to_doubt:
+            run.note(
+                'heads are taken to be the axis before the queries\'; where they are not, pass layout, such as layout="NHLD".',
+                run.names[attended.module],
+            )
+    elif len(items) == 1 and run.inputs and items[0].size not in (1, *run.inputs[-1][:-1]):
         run.note(
-            'heads are taken to be the axis before the queries\'; where they are not, pass layout, such as layout="NHLD".',
+            f"q of shape {tuple(attended.q[0].shape)} is read as items of one head each. Where its first axis holds items and heads "
+            "together, open the result with .view(N, H, L, D) and it is seen.",
             run.names[attended.module],
         )
     return items, heads, queries

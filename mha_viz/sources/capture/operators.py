@@ -76,10 +76,13 @@ class Operators(TorchFunctionMode):
 
     def finish(self, module):
         """``module`` ends: keep what it attended."""
-        for attended in [a for a in self.waiting if a.module is module]:
-            self.waiting.remove(attended)
+        for attended in [attended for attended in self.waiting if attended.module is module]:
             with self.paused(), torch.no_grad():
                 keep(self.run, attended, self.layout)
+
+    def forget(self, module):
+        """``module`` ended, maybe by an exception: what it attended until then is not waited for."""
+        self.waiting = [attended for attended in self.waiting if attended.module is not module]
 
     def _look(self, module, function, args, kwargs, output, tensor, tag):
         """Something was computed; ``tensor`` is the first of what went in that has a ``tag``."""

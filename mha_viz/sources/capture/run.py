@@ -1,8 +1,10 @@
 """A model that is being recorded: whose forward pass runs now, and which of its calls are kept."""
 
 import functools
+import inspect
+import types
 from collections.abc import Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -77,6 +79,7 @@ class Run:
         self.compiled = model is not self.model or any(hasattr(m, "_orig_mod") or m._compiled_call_impl for m in self.names)
         self.operators = Operators(self, layout)
         self.watch = Watch(self) if until_nonfinite else None
+        self.inputs = []  # of each module that runs: the shape of its first tensor
         self.running, self.step, self.order, self.over = [], -1, 0, False
         self.kept, self.said, self.outside, self.last_called = [], {}, {}, {}
         self.calls, self.padded_length = {}, None
@@ -92,12 +95,13 @@ class Run:
             for module in self.names:
                 if self._concerns(module):
                     replaced.append((module, vars(module).get("forward")))
-                    module.forward = self._forward(module, module.forward)
+                    module.forward = self._forward(module)
             if self.watch:
                 self.watch.start()
-            with self.operators if any(not _of_torch(m) for m in self.names) else _nothing(), _eager(self.compiled):
+            with self.operators if any(not _of_torch(m) for m in self.names) else nullcontext(), _eager(self.compiled):
                 yield
         finally:
+            self.over = True
             for module, own in replaced:
                 if own is None:
                     del module.forward
@@ -253,32 +257,46 @@ class Run:
     def _concerns(self, module):
         return module is self.model or isinstance(module, modules.FAST) or not _of_torch(module)
 
-    def _forward(self, module, inner):
+    def _forward(self, module):
+        """A method to stand in ``module`` for its ``forward``; in a copy of the module it is that copy's own ``forward``."""
+        inner = module.forward
+
         @functools.wraps(inner)
-        def forward(*args, **kwargs):
+        def forward(this, *args, **kwargs):
+            if this is not module:
+                return type(this).forward(this, *args, **kwargs)
             if self.over or _in_backward():  # a checkpoint runs its part again there
                 return inner(*args, **kwargs)
-            if module is self.model:
-                self._begin(args, kwargs)
-            alone = all(map(_of_torch, module.modules())) if isinstance(module, modules.FAST[1:]) else False
-            fast = alone or modules.is_multihead(module)
-            if isinstance(module, modules.FAST[1:]) and not alone:
-                self.note(
-                    "holds modules of another's make, so PyTorch's fast path was off while recording.", self.names[module]
-                )
-            self.running.append(module)
-            try:
-                with self.operators.paused() if fast else _nothing(), modules.around(self, module, args, kwargs) as see:
-                    output = inner(*args, **kwargs)
-                    see(output)
-                self.operators.finish(module)
-            finally:
-                self.running.pop()
-            if module is self.model and self.watch:
-                self.watch.output(output)
-            return output
+            return self._run(module, inner, args, kwargs)
 
-        return forward
+        given = inspect.signature(inner)
+        this = inspect.Parameter("this", inspect.Parameter.POSITIONAL_ONLY)
+        forward.__signature__ = given.replace(parameters=[this, *given.parameters.values()])  # libraries ask for it
+        return types.MethodType(forward, module)
+
+    def _run(self, module, inner, args, kwargs):
+        if module is self.model:
+            self._begin(args, kwargs)
+        alone = all(map(_of_torch, module.modules())) if isinstance(module, modules.FAST[1:]) else False
+        fast = alone or modules.is_multihead(module)
+        if isinstance(module, modules.FAST[1:]) and not alone:
+            self.note("holds modules of another's make, so PyTorch's fast path was off while recording.", self.names[module])
+        self.running.append(module)
+        self.inputs.append(
+            next((tuple(x.shape) for x in (*args, *kwargs.values()) if isinstance(x, torch.Tensor) and not x.is_nested), ())
+        )
+        try:
+            with self.operators.paused() if fast else nullcontext(), modules.around(self, module, args, kwargs) as see:
+                output = inner(*args, **kwargs)
+                see(output)
+            self.operators.finish(module)
+        finally:
+            self.running.pop()
+            self.inputs.pop()
+            self.operators.forget(module)
+        if module is self.model and self.watch:
+            self.watch.output(output)
+        return output
 
     def _begin(self, args, kwargs):
         if self.watch and self.watch.found:
@@ -322,9 +340,4 @@ def _in_backward():
 
 
 def _eager(compiled):
-    return torch.compiler.set_stance("force_eager") if compiled else _nothing()
-
-
-@contextmanager
-def _nothing():
-    yield
+    return torch.compiler.set_stance("force_eager") if compiled else nullcontext()

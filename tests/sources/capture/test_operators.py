@@ -346,6 +346,16 @@ def test_heads_that_are_modules_of_their_own():
         assert np.allclose(trace.weights[:, 0], own, atol=1e-6)
 
 
+def test_items_and_heads_on_one_axis_that_is_never_opened_are_asked_about():
+    class Stacked(nn.Module):
+        def forward(self, x):
+            q = torch.cat(x.split(D, dim=-1))  # [H·N, L, D]
+            return torch.cat(((q @ q.mT).softmax(dim=-1) @ q).split(N), dim=-1)
+
+    recording = recorded(Stacked(), X)
+    assert recording.traces[0].weights.shape == (H * N, 1, L, L) and "items and heads together" in recording.notes[0]
+
+
 def test_one_head_on_one_item():
     model = Head()
     (trace,) = recorded(model, X[0]).traces
