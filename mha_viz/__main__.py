@@ -8,6 +8,7 @@ from pathlib import Path
 APP = Path(__file__).parents[1] / "app.py"
 
 
+CLASS = "MHA_VIZ_CLASS"  # in the environment: set while a class is served
 FILE = "MHA_VIZ_FILE"  # in the environment: the absolute path of the file to open, for the app
 
 
@@ -17,6 +18,8 @@ def main(arguments=None):
     run = commands.add_parser("run", help="serve the app on this machine and print its address")
     run.add_argument("file", nargs="?", type=Path, help="a recording, weights, attention maps or a list of tokens to open in it")
     run.add_argument("--port", type=int, default=8501, help="port to serve on (default: %(default)s)")
+    about_class = "while serving a class: leave out what takes the processor from everybody, training"
+    run.add_argument("--class", dest="serves_class", action="store_true", help=about_class)
     train = commands.add_parser("train", help="train a shipped model anew and write its weights and their record")
     train.add_argument("name", help="which model: induction, reverse-or-shift, look-both-ways-1, -2 or -32")
     train.add_argument("--seed", type=int, help="of its first numbers and its sequences (default: the shipped one's)")
@@ -26,6 +29,8 @@ def main(arguments=None):
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: its threads must not spin against other sessions'
     if options.command == "train":
         return train_model(options)
+    if options.serves_class:
+        os.environ[CLASS] = "1"
     if options.file is not None:
         check_file(run, options.file)
         os.environ[FILE] = str(options.file.absolute())

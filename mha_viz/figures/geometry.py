@@ -249,7 +249,7 @@ def arrange_grid(width, rows, columns, queries, keys, left, bar_ticks=BAR_TICKS,
     stacked = width < NARROW
     beside, legend = (12, 56) if stacked else (BAR + bar_ticks, 32)
     room = max((width - left - beside - 2 * EDGE - (columns - 1) * GAP) // columns, 1)
-    cell = _cell(queries, keys, min(room, 112), 88 if rows < 4 else 72 if rows < 9 else 48, largest=28, smallest_side=min(room, 32))
+    cell = _cell(queries, keys, min(room, 112), 88 if rows < 4 else 56 if rows < 9 else 44, largest=28, smallest_side=min(room, 32))
     tile = keys * cell[0], queries * cell[1]
     across = min(max(math.ceil(tile[0] - 1e-6), 112), room)  # a label may need more room than a narrow tile
     words = "percent" if across + GAP - 4 >= labels["percent"] else "number"

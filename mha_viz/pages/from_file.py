@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from mha_viz.core.rules import Wrong
+from mha_viz.pages.messages import plain
 from mha_viz.settings.rules import number, optional, ruled
 
 TYPES = ["safetensors", "pt", "pth", "npy", "npz", "txt", "json"]
@@ -29,6 +30,11 @@ def sidebar():
         "from any framework. A token list (.txt, .json) names the rows and columns of what is open. Nothing leaves this machine.",
     )  # fmt: skip
     opened = state.setdefault("opened", {})
+    if current() is not None and opened[current()][0].kind == "weights":
+        st.file_uploader(
+            "An input for these weights", TYPES[:5], key="input_upload", on_change=take_input,
+            help="[N, L, E], as .npy, or named query in .npz or .safetensors. Until then they read random numbers.",
+        )  # fmt: skip
     if len(opened) > 1:
         st.selectbox("opened", list(opened), key="opened_file", index=list(opened).index(current()), on_change=go_to_opened)
 
@@ -87,6 +93,20 @@ def name_tokens(found):
     st.session_state.opened[current()] = of, answers, open_found(of, tokens=queries, key_tokens=keys, **answers)
 
 
+def take_input():
+    """Let the weights that are open read what was uploaded."""
+    from mha_viz.sources.files import open_found, read_input
+
+    state, upload = st.session_state, st.session_state.input_upload
+    found, answers, _ = state.opened[current()]
+    try:
+        query = None if upload is None else read_input(upload.name, upload.getvalue())[0]
+        state.opened[current()] = found, answers, open_found(found, query=query, **answers)
+        state.wrong_source = None
+    except Wrong as wrong:
+        state.wrong_source = wrong
+
+
 def put(found, answers):
     from mha_viz.sources.files import open_found
 
@@ -116,29 +136,69 @@ def questions():
     if found is None:
         return
     with st.container(border=True, key="asked"):
-        st.markdown(f"**{escape(found.name)}** · {found.kind}")
+        st.markdown(f"**{plain(found.name)}** · {found.kind}")
         for sentence in found.holds:
-            st.markdown(escape(sentence))
-        answers = {}
-        for question in found.questions:
-            answers |= ask(found, question, answers)
-        open_it, leave = st.columns([1, 5])
-        open_it.button("Open", type="primary", on_click=open_asked, args=(found, answers))
-        leave.button("Not now", on_click=forget)
+            st.markdown(plain(sentence))
+        answers, fields = {}, set()
+        while question := next((one for one in found.ask(**answers) if one.field not in fields), None):
+            fields.add(question.field)
+            answers |= ask(found, question)
+        if found.kind == "weights":
+            known_output(found)
+        with st.container(horizontal=True):
+            st.button("Open", type="primary", on_click=open_asked, args=(found, answers))
+            st.button("Not now", on_click=forget)
 
 
-def ask(found, question, answers):
-    """One question as a widget: its answer by its field, {} where there is none yet."""
-    now = next((q for q in found.ask(**answers) if q.field == question.field), question)
-    key = f"answer_{found.name}_{now.field}"
-    if isinstance(now.choices, range):
-        value = st.number_input(now.text, now.choices[0], now.choices[-1], now.guess, key=key)
+def ask(found, question):
+    """One question as a widget: its answer by its field, {} where there is none yet. What one asks may depend on those before."""
+    key, choices = f"answer_{found.name}_{question.field}", question.choices
+    if isinstance(choices, range):
+        value = st.number_input(question.text, choices[0], choices[-1], question.guess, key=key)
     else:
-        index = now.choices.index(now.guess) if now.guess in now.choices else None
-        value = st.selectbox(now.text, now.choices, index, key=key, format_func=in_words)
-    if now.check:
-        st.caption(escape(now.check))
-    return {} if value is None else {now.field: value}
+        if st.session_state.get(key) not in choices:
+            st.session_state.pop(key, None)
+        index = choices.index(question.guess) if question.guess in choices else None
+        value = st.selectbox(question.text, choices, index, key=key, format_func=in_words)
+    if question.check:
+        st.caption(plain(question.check))
+    return {} if value is None else {question.field: value}
+
+
+def known_output(found):
+    """What numbers in weights cannot say, an output that is known for an input can."""
+    st.file_uploader(
+        "Something known tells what is not: query and output of one layer, in one .npz or .safetensors", TYPES[:5], key="known",
+        on_change=try_answers, args=(found,),
+        help="What one attention layer of the model was given, query [N, L, E], and what it gave after its output projection, output. "
+        "Every combination of answers is run on it.",
+    )  # fmt: skip
+    if st.session_state.get("fitted"):
+        st.success(st.session_state.fitted, icon=":material/check:")
+
+
+def try_answers(found):
+    """Answer the questions as the known output does."""
+    from mha_viz.sources.files import fits, read_input
+
+    state, upload = st.session_state, st.session_state.known
+    state.fitted = None
+    if upload is None:
+        return
+    try:
+        query, output = read_input(upload.name, upload.getvalue())
+        if output is None:
+            raise Wrong("file", upload.name, "holds an input alone: an array named output is needed beside query.")
+        best, *others = fits(found, query, output)
+        for name, value in best.answers.items():
+            state[f"answer_{found.name}_{name}"] = value
+        rest = [fit for fit in others if fit.error > 10 * best.error + 1e-12]
+        beside = f" The next other answer is off by {rest[0].error:.2g}." if rest else ""
+        said = ", ".join(f"{name} = {in_words(value)}" for name, value in best.answers.items())
+        state.fitted = f"Of {1 + len(others)} combinations this is nearest, off by at most {best.error:.2g}: {said}.{beside}"
+        state.wrong_source = None
+    except Wrong as wrong:
+        state.wrong_source = wrong
 
 
 def in_words(choice):
@@ -149,7 +209,7 @@ def open_asked(found, answers):
     state = st.session_state
     try:
         put(found, answers)
-        state.asked = state.wrong_source = None
+        state.asked = state.wrong_source = state.fitted = None
     except Wrong as wrong:
         state.wrong_source = wrong
 
@@ -164,16 +224,14 @@ def recording():
     return None if name is None else st.session_state.opened[name][2]
 
 
-def escape(text):
-    from mha_viz.pages.messages import plain
-
-    return plain(text)
+def nothing():
+    return "Open a file on the left: a recording of your own model, its weights, or its attention maps."
 
 
 def about():
     """Which file it is."""
     found = st.session_state.opened[current()][0]
-    st.markdown(f"**{escape(found.name)}** · {found.kind}")
+    st.markdown(f"**{plain(found.name)}** · {found.kind}")
 
 
 def here(layer):

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from mha_viz.pages import from_file, from_trained, source
+from mha_viz.pages import from_file, from_pretrained, from_trained, source
 from mha_viz.pages.draft import CHOICES, draw
 from mha_viz.pages.head_panel import head_panel
 from mha_viz.pages.messages import plain, say_error, say_notes
@@ -14,8 +14,8 @@ from mha_viz.pages.statistics_table import statistics_table
 from mha_viz.pages.toolbar import change, show, toolbar
 from mha_viz.pages.warm import warm_up
 
-SOURCES = {"trained": from_trained, "file": from_file}
-WORDS = {"trained": "shipped", "file": "your file"}
+SOURCES = {"trained": from_trained, "pretrained": from_pretrained, "file": from_file}
+WORDS = {"trained": "shipped", "pretrained": "pretrained", "file": "file"}
 
 
 def page():
@@ -26,13 +26,14 @@ def page():
         choose_source()
         here().sidebar()
     warm_up()
+    found = here().recording()
     if st.session_state.wrong_source is not None:
         say_error(st.session_state.wrong_source)
     say_notes(source.notes())
     if st.session_state.source == "file":
         from_file.questions()
-    if here().recording() is None:
-        st.markdown("Open a file on the left: a recording of your own model, its weights, or its attention maps.")
+    if found is None:
+        st.markdown(here().nothing())
         return
     above()
     toolbar_alone()
@@ -72,7 +73,7 @@ def above():
         for note in found.notes:
             st.caption(plain(note))
     if len(found.traces) > 1:
-        with st.container(key="overview_box", height=360 if len(found.traces) > 6 else "content"):
+        with st.container(key="overview_box", height=380 if len(found.traces) > 8 else "content"):
             overview(found.traces, index)
     if len(found.traces) == 1:
         st.html(trace_strip(trace))

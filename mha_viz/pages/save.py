@@ -39,8 +39,9 @@ def table(trace, choice, pinned=None):
     beside = pinned is not None and pinned.weights.shape == trace.weights.shape
     text = io.StringIO()
     lines = csv.writer(text)
-    names = ["item", "head", "query", "key", "query_token", "key_token", "weight", "masked", "padded_query"]
-    lines.writerow(names + ["weight_a", "difference"] * beside)
+    what = trace.quantity.replace(" ", "_").replace("-", "_")
+    names = ["item", "head", "query", "key", "query_token", "key_token", what, "masked", "padded_query"]
+    lines.writerow(names + [f"{what}_a", "difference"] * beside)
     item = choice.item
     maps = [(head, trace.weights[item, head], trace.mask[item, head]) for head in choice.order]
     maps.append(("average", trace.mean_weights[item], trace.mask[item].all(axis=0)))

@@ -12,9 +12,10 @@ import streamlit as st
 from mha_viz.core.rules import Wrong, one_of
 from mha_viz.pages.from_file import Opened
 from mha_viz.settings import View, from_address, to_address
+from mha_viz.sources.pretrained import Pretrained
 from mha_viz.sources.trained import Trained
 
-KINDS = {"trained": Trained, "file": Opened}  # by the name of the source; the first is looked at where nothing else is said
+KINDS = {"trained": Trained, "pretrained": Pretrained, "file": Opened}  # by the name of the source, the default first
 
 
 def arrive():

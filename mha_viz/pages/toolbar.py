@@ -36,7 +36,7 @@ def toolbar(trace, view, save, can_change=True):
             width=132,
         )
         words = orders()
-        show("order", st.selectbox, "order", view.order, rerun=PICTURE, options=list(words), format_func=words.get, width=148)
+        show("order", st.selectbox, "order", view.order, rerun=PICTURE, options=list(words), format_func=words.get, width=160)
         comparing = view.pinned is not None  # which has one picture of its own
         either("arrangement", view.arrangement, ARRANGEMENTS, ARRANGEMENT_WORDS, comparing)
         either("picture", view.picture, PICTURES, {"maps": "maps", "lines": "lines"}, comparing)

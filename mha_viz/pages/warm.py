@@ -33,6 +33,15 @@ def trained_run(settings):
     return trained(settings)
 
 
+@st.cache_resource(max_entries=4, show_spinner="The model reads…")
+def pretrained_run(settings):
+    """The Recording of a pretrained model that reads a text, shared by every session that asks for the same."""
+    from mha_viz.sources.pretrained import pretrained, warm_up
+
+    warm_up()
+    return pretrained(settings)
+
+
 @st.cache_resource(max_entries=8, show_spinner="Computing…")
 def shared_trace(settings):
     """The Trace of these Settings, shared by every session that asks for the same."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from mha_viz.core.arrays import as_array
 from mha_viz.core.rules import Shape, Wrong
+from mha_viz.sources.files.read import read_file
 from mha_viz.sources.files.weights import ALL
 
 DECIDED = ("layers", "layout", "packed", "num_heads", "causal")  # questions that an output can answer
@@ -18,6 +19,19 @@ class Fit:
 
     answers: dict
     error: float
+
+
+def read_input(name, data):
+    """(query, output or None) in a file: one array, or arrays named "query" and "output". Raises Wrong where there is no query."""
+    form, content = read_file(name, data)
+    if form != "tensors":
+        raise Wrong("file", name, "must hold an array, or arrays named query and output, as .npy, .npz, .safetensors or .pt.")
+    names = {key.rpartition("/")[2]: key for key in content}
+    query = names.get("query", next(iter(content)) if len(content) == 1 else None)
+    if query is None:
+        rule = f"holds {', '.join(sorted(content))}: which is the input cannot be told. Name it query, and what came out output."
+        raise Wrong("file", name, rule)
+    return content[query].read(), content[names["output"]].read() if "output" in names else None
 
 
 def fits(found, query, output, **answers):
