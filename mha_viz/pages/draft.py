@@ -160,9 +160,10 @@ def take(name, rerun):
 
 
 def draw(fragments):
-    """From a callback: draw these fragments alone; the whole page for None, before it was drawn once, and to go to another address."""
+    """From a callback: draw these fragments alone, and those that follow any on this page; the whole page for None, before it was
+    drawn once, and to go to another address."""
     if fragments and st.session_state.get("staged") and st.query_params.to_dict() == st.session_state.address:
-        st.rerun(fragments)
+        st.rerun([*dict.fromkeys((*fragments, *st.session_state.follow))])
 
 
 def settings():

@@ -2,11 +2,13 @@
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
 
 import streamlit as st
 
 from mha_viz.core.rules import Wrong
 from mha_viz.pages.messages import plain
+from mha_viz.settings import View
 from mha_viz.settings.rules import number, optional, ruled
 
 TYPES = ["safetensors", "pt", "pth", "npy", "npz", "txt", "json"]
@@ -15,10 +17,11 @@ FILE = "MHA_VIZ_FILE"  # the file that the command line names
 
 @dataclass(frozen=True)
 class Opened:
-    """``file`` is the name of one that was opened in this session, "" for none; ``layer`` is kept where a layer is pinned as A."""
+    """``file`` is the name of one that was opened in this session, "" for none; ``call`` is the layer of it that is pinned as A, None
+    in what is looked at, where the View has the layer."""
 
     file: str = ruled("", lambda argument, value: value)
-    layer: int | None = ruled(None, optional(number(0)))
+    call: int | None = ruled(None, optional(number(0)))
 
 
 def sidebar():
@@ -41,7 +44,7 @@ def sidebar():
 
 def current():
     """The name of the file that is looked at, None before one is opened."""
-    name = st.session_state.sources["file"].file
+    name = st.session_state.sources.get("file", Opened()).file
     return name if name in st.session_state.get("opened", {}) else None
 
 
@@ -50,13 +53,13 @@ def go_to_opened():
 
 
 def open_named():
-    """Open the file that the command line named, once; it is looked at first."""
+    """Open the file that the command line named, once in a session: where no address says what to look at, it is looked at first."""
     state, path = st.session_state, os.environ.get(FILE)
-    if path and "opened" not in state:
-        state.opened = {}
+    if path and "opened" not in state and (state.source == "file" or not state.address):
+        state.source, state.opened = "file", {}
         from mha_viz.sources.files import look
 
-        take(lambda: look(path, path))
+        take(lambda: look(Path(path).name, Path(path)))
 
 
 def take_upload():
@@ -111,8 +114,11 @@ def put(found, answers):
     from mha_viz.sources.files import open_found
 
     recording = open_found(found, **answers)
-    st.session_state.opened[found.name] = found, answers, recording
-    show(found.name)
+    state = st.session_state
+    linked = current() is None and found.name == state.sources.get("file", Opened()).file and state.view != View()
+    state.opened[found.name] = found, answers, recording
+    if not linked:  # an address that names the file has said what to look at
+        show(found.name)
 
 
 def show(name):
@@ -120,8 +126,6 @@ def show(name):
     state = st.session_state
     state.sources["file"] = Opened(name)
     cause = state.opened[name][2].cause
-    from mha_viz.settings import View
-
     place = {}
     if cause is not None:
         cell = None if cause.query is None else (cause.query, None)
@@ -225,7 +229,10 @@ def recording():
 
 
 def nothing():
-    return "Open a file on the left: a recording of your own model, its weights, or its attention maps."
+    """What is said where nothing is open."""
+    name = st.session_state.sources["file"].file
+    gone = f"**{plain(name)}** is not open in this session: an address names a file and does not hold it.  \n" if name else ""
+    return f"{gone}Open a file on the left: a recording of your own model, its weights, or its attention maps."
 
 
 def about():
@@ -245,7 +252,7 @@ def trace_of(other, layer):
     if other.file not in opened:
         raise Wrong("pinned", other.file, "is not open in this session: open the file again.", [{"pinned": None}])
     traces = opened[other.file][2].traces
-    index = layer if other.layer is None else other.layer
+    index = layer if other.call is None else other.call
     if index >= len(traces):
         raise Wrong("pinned", index, f"points to layer {index}, and {other.file} has {len(traces)}.", [{"pinned": None}])
     return traces[index]

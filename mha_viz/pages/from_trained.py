@@ -39,6 +39,8 @@ def sidebar():
             )
         with right:
             source.hold("seed", st.number_input, "seed", step=1, help="Draws the sequences.")
+    else:
+        source.let_go("batch_size", "seed")
     what_if_here(s)
     train_button(s.model)
 
@@ -101,7 +103,7 @@ def what_if_here(s):
     model = MODELS[s.model]
     with st.expander("What if …", expanded=bool(s.interventions)):
         heads = dict.fromkeys(range(model.num_layers), model.num_heads)
-        what_if(s.interventions, heads, lambda text: source.must_change(interventions=text))
+        what_if(s.interventions, heads, lambda text: source.change(interventions=text))
 
 
 def recording():

@@ -9,11 +9,8 @@ from mha_viz.pages.toolbar import change
 COUNT = 8
 
 
-def head_panel(module, traces, layer, view):
+def head_panel(module, traces, layer, choice):
     """What the chosen head has in common with others, and its strongest examples; computed while it is open."""
-    from mha_viz.analysis import choose
-
-    choice = choose(traces[layer], view)
     folded = st.expander(
         f"Layer {layer} head {choice.head}: heads like it, its strongest examples", key="head_panel", on_change="rerun"
     )

@@ -9,7 +9,7 @@ from mha_viz.pages.messages import plain, say_error, say_notes
 from mha_viz.pages.places import enter
 from mha_viz.pages.save import save
 from mha_viz.pages.shapes import trace_strip
-from mha_viz.pages.stage import Subject, choose_cells, heads_and_average
+from mha_viz.pages.stage import Subject, changed_trace, choose_cells, heads_and_average
 from mha_viz.pages.statistics_table import statistics_table
 from mha_viz.pages.toolbar import change, show, toolbar
 from mha_viz.pages.warm import warm_up
@@ -19,7 +19,7 @@ WORDS = {"trained": "shipped", "pretrained": "pretrained", "file": "file"}
 
 
 def page():
-    enter("models")
+    enter("models", follow=("above", "table"))
     source.arrive()
     from_file.open_named()
     with st.sidebar:
@@ -27,12 +27,12 @@ def page():
         here().sidebar()
     warm_up()
     found = here().recording()
-    if st.session_state.wrong_source is not None:
-        say_error(st.session_state.wrong_source)
-    say_notes(source.notes())
+    for wrong in source.wrongs():
+        say_error(wrong)
     if st.session_state.source == "file":
         from_file.questions()
     if found is None:
+        say_notes(source.notes())
         st.markdown(here().nothing())
         return
     above()
@@ -67,6 +67,7 @@ def above():
     """The model: what is to be known of the run, its layers and heads as small maps, and the shapes of the chosen layer."""
     found, (index, trace) = here().recording(), layer()
     with st.container(key="messages"):
+        say_notes(source.notes(found.traces))
         here().about()
         if found.cause is not None:
             st.error(f"**First not finite here.** {plain(found.cause.sentence)}", icon=":material/error:")
@@ -93,7 +94,7 @@ def overview(traces, index):
     from mha_viz.figures.overview import describe, place_of, spec
 
     view = st.session_state.view
-    traces = [shown_trace(trace, view) for trace in traces]
+    traces = [shown_trace(changed_trace(trace, view)[0] if i == index else trace, view) for i, trace in enumerate(traces)]
 
     def choose(choices):
         layer, head = place_of(traces, index, choices[-1]["head"])
@@ -138,9 +139,12 @@ def choose_and_mark(choices):
 @st.fragment(key="table")
 def table():
     """What belongs to all heads, and to the chosen one beyond this picture."""
-    index, _ = layer()
+    from mha_viz.analysis import choose, shown_trace
+
+    index, trace = layer()
     traces, view = here().recording().traces, st.session_state.view
-    head_panel(here(), traces, index, view)
+    choice = choose(shown_trace(changed_trace(trace, view)[0], view), view)  # of what the picture shows
+    head_panel(here(), traces, index, choice)
     statistics_table(traces, view)
 
 

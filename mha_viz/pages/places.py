@@ -9,9 +9,13 @@ PAGES = {"explore": "Explore", "models": "Models"}  # by the name of their file
 OWN = ("view", "address", "behind", "written", "notes", "arrived", "typed_limits", "wrong_view", "wrong_what_if", "typed_what_if")
 
 
-def enter(page):
-    """Come to ``page``, perhaps from another one, and find it as it was left; and the links that lead from page to page."""
+def enter(page, follow=()):
+    """Come to ``page``, perhaps from another one, and find it as it was left; and the links that lead from page to page.
+
+    The fragments ``follow`` are drawn anew with any other one: they say something of what the others choose.
+    """
     st.html(STYLE)
+    st.session_state.follow = follow
     state = st.session_state
     before, state.page = state.get("page", page), page
     places = state.setdefault("places", {})

@@ -27,10 +27,8 @@ def arrive():
     if "view" in state and query in state.behind and (settings(), state.view) != state.written:
         return  # somebody quick changed a second thing before the address of the first has reached the browser
     source, fields, view, notes = read_address(query)
-    try:
-        here = KINDS[source](**fields)
-    except Wrong as wrong:  # each is right by itself, and not together
-        here, notes = KINDS[source](), [*notes, wrong]
+    here, more = fitting(KINDS[source], fields)
+    notes += more
     state.source, state.behind, state.view, state.notes, state.address = source, [], View(**view), notes, query
     state.sources = state.get("sources", {}) | {source: here}
     state.wrong_source, state.typed = None, {}
@@ -48,9 +46,31 @@ def read_address(query):
     return source, fields, view, notes + more
 
 
-def notes():
-    """A Wrong for each value of the address that was left out, until something is changed."""
-    return st.session_state.notes if (settings(), st.session_state.view) == st.session_state.arrived else []
+def fitting(kind, fields):
+    """The settings with those of the ``fields`` that go together, and a Wrong for each that is right by itself and does not."""
+    notes = []
+    while True:
+        try:
+            return kind(**fields), notes
+        except Wrong as wrong:
+            if wrong.argument not in fields:  # one that is left out already: the defaults do not go with the others
+                return kind(), [*notes, wrong]
+            notes.append(wrong)
+            fields = {name: value for name, value in fields.items() if name != wrong.argument}
+
+
+def notes(traces=()):
+    """A Wrong for each value of the address that was left out, or points beyond these Traces, until something is changed."""
+    state, view = st.session_state, st.session_state.view
+    if (settings(), view) != state.arrived:
+        return []
+    if not traces:
+        return state.notes
+    count = len(traces)
+    if view.layer < count:
+        return state.notes + view.misfits(*traces[view.layer].weights.shape)
+    rule = f"points to layer {view.layer}, and there {'is 1, layer 0' if count == 1 else f'are {count}, from 0 to {count - 1}'}."
+    return [*state.notes, Wrong("layer", view.layer, rule, [{"layer": 0}]), *view.misfits(*traces[0].weights.shape)]
 
 
 def settings():
@@ -65,19 +85,22 @@ def choose_source(source):
     state.view = replace(View(), colors=state.view.colors, scale=state.view.scale)
 
 
-def change(**values):
-    """Set fields of the settings; what breaks a rule is said, and they stay as they were."""
+def wrongs():
+    """What is wrong with a file that was to be opened, and with each value that waits in its widget to be mended."""
     state = st.session_state
-    try:
-        must_change(**values)
-        state.wrong_source = None
-    except Wrong as wrong:
-        state.wrong_source = wrong
+    return [wrong for wrong in (state.wrong_source, *(wrong for _, wrong in state.typed.values())) if wrong is not None]
 
 
-def must_change(**values):
-    """Set fields of the settings; raises Wrong for what breaks a rule."""
+def change(**values):
+    """Set fields of the settings; raises Wrong for what breaks a rule, and they stay as they were."""
+    let_go(*values)
     st.session_state.sources[st.session_state.source] = replace(settings(), **values)
+
+
+def let_go(*names):
+    """Forget what waits to be mended in the widgets of fields that are not drawn: nobody could mend it."""
+    for name in names:
+        st.session_state.typed.pop(name, None)
 
 
 def hold(name, widget, label, spell=None, read=None, with_it=(), **options):
@@ -88,7 +111,7 @@ def hold(name, widget, label, spell=None, read=None, with_it=(), **options):
     """
     key, state = f"source_{name}", st.session_state
     value = getattr(settings(), name)
-    state[key] = state.typed.get(name, spell(value) if spell else value)
+    state[key] = state.typed[name][0] if name in state.typed else spell(value) if spell else value
     return widget(label, key=key, on_change=_take, args=(name, read, with_it), **options)
 
 
@@ -100,13 +123,11 @@ def _take(name, read, with_it):
     try:
         change(**{name: read(value) if read else value}, **defaults)
     except Wrong as wrong:
-        state.wrong_source = wrong
-    if state.wrong_source is None:
-        state.typed.pop(name, None)
+        state.typed[name] = value, wrong
+    else:
+        state.wrong_source = None
         if settings() != before:
             state.notes = []
-    else:
-        state.typed[name] = value
 
 
 def spelled(here):

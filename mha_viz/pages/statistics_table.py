@@ -33,7 +33,7 @@ def statistics_table(traces, view):
             change(layer=row.trace, head=row.head, cell=None)
             st.rerun()
 
-    folded.caption("Of the batch item that is shown. Click a column's name to sort, a row's left edge to see the head..")
+    folded.caption("Of the batch item that is shown. Click a column's name to sort, a row's left edge to see the head.")
     folded.dataframe(
         columns,
         hide_index=True,

@@ -67,7 +67,7 @@ def change_layer(view, H):
 
     def put(text):
         st.session_state.view = replace(st.session_state.view, what_if=text)
-        draft.draw(STAGE)
+        draft.draw(CHOICES)  # in the toolbar stands what was wrong before, and what can be undone
 
     what_if(view.what_if, {view.layer: H}, put)
 

@@ -15,14 +15,16 @@ def what_if(text, num_heads, change):
 
     ``num_heads`` is the number of heads of each layer that can be changed, by the number of the layer.
     """
-    state = st.session_state
-    typed, given = state.setdefault("typed_what_if", {}), dict(enumerate(read_interventions(text)))
+    state, of = st.session_state, (text, *num_heads.items())
+    given, typed = dict(enumerate(read_interventions(text))), state.get("typed_what_if", {})
+    if typed.get("of") != of:  # another model, or another address
+        typed, state.wrong_what_if = {}, None
     first = next((given[layer] for layer in num_heads if layer in given and given[layer] != Intervention()), Intervention())
     off = {(layer, head): way for layer, one in given.items() for head, way in one.off}
 
     def put(name, widget, label, value, **options):
         state[f"what_if_{name}"] = typed.get(name, value)
-        return widget(label, key=f"what_if_{name}", on_change=take, args=(num_heads, change), **options)
+        return widget(label, key=f"what_if_{name}", on_change=take, args=(num_heads, change, text), **options)
 
     several = len(num_heads) > 1
     heads = [(layer, head) for layer, count in num_heads.items() for head in range(count)]
@@ -45,7 +47,7 @@ def what_if(text, num_heads, change):
         st.caption("Pin the model as it is as A first, and see A, B and B − A.")
 
 
-def take(num_heads, change):
+def take(num_heads, change, text):
     """Make the interventions that the widgets say; what is wrong stays in them to be mended."""
     state = st.session_state
     off, way, keys, temperature = (state[f"what_if_{name}"] for name in ("off", "way", "keys", "temperature"))
@@ -57,13 +59,14 @@ def take(num_heads, change):
         layers = [Intervention()] * (max(num_heads) + 1)
         for layer in num_heads:
             layers[layer] = Intervention(tuple((head, way) for at, head in off if at == layer), hidden, temperature)
-        change(write_interventions(layers))
+        made = write_interventions(layers)
+        state.typed_what_if = {"of": (made, *num_heads.items()), "way": way}  # which says nothing while no head is off
+        state.wrong_what_if = None
+        change(made)
     except Wrong as wrong:
         state.wrong_what_if = wrong
-        state.typed_what_if = {"off": off, "way": way, "keys": keys, "temperature": temperature}
-        return
-    state.wrong_what_if = None
-    state.typed_what_if = {"way": way}  # which says nothing while no head is off
+        of = text, *num_heads.items()
+        state.typed_what_if = {"of": of, "off": off, "way": way, "keys": keys, "temperature": temperature}
 
 
 def undo(change):

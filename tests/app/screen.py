@@ -1,4 +1,4 @@
-"""The Explore page as AppTest runs it, and what a person would read off it."""
+"""The pages as AppTest runs them, and what a person would read off them."""
 
 import json
 import re
@@ -12,9 +12,21 @@ APP = Path(__file__).parents[2] / "app.py"
 
 
 def opened(**address):
-    """The page as it opens at this address."""
+    """The Explore page as it opens at this address."""
     at = AppTest.from_file(str(APP), default_timeout=60)
     at.query_params.update(address)
+    return at.run()
+
+
+def models(**address):
+    """The Models page as it opens at this address."""
+    return to_page(AppTest.from_file(str(APP), default_timeout=60), "models", **address)
+
+
+def to_page(at, page, **address):
+    """Follow a link to another page with this address."""
+    at.switch_page(f"mha_viz/pages/{page}.py")
+    at.query_params = address
     return at.run()
 
 
@@ -25,12 +37,27 @@ def set_to(at, name, value):
 
 def whole(at):
     """The whole page: a run that drew a fragment alone leaves AppTest with nothing else."""
-    return at if any(widget.key == "case" for widget in widgets(at)) else at.run()
+    return at if at.get("page_link") else at.run()
+
+
+def press(at, label):
+    """Press the button that begins with ``label`` and run the page."""
+    return whole(next(button for button in at.get("button") if unescaped(button.label).startswith(label)).click().run())
 
 
 def widgets(at):
     """Every widget that is drawn now."""
-    for kind in ("number_input", "text_input", "text_area", "checkbox", "toggle", "selectbox", "button_group"):
+    for kind in (
+        "number_input",
+        "text_input",
+        "text_area",
+        "checkbox",
+        "toggle",
+        "selectbox",
+        "select_slider",
+        "radio",
+        "button_group",
+    ):
         yield from at.get(kind)
 
 
@@ -39,14 +66,14 @@ def held(at):
     return {widget.key: widget.value for widget in widgets(at)}
 
 
-def sent(at):
-    """What the live picture was sent: its text alternative and its figure, as bytes."""
-    return next(element.proto.bytes for element in at.get("bidi_component") if element.key == "picture")
+def sent(at, key="picture"):
+    """What a live picture was sent: its text alternative and its figure, as bytes."""
+    return next(element.proto.bytes for element in at.get("bidi_component") if element.key == key)
 
 
-def figure(at):
-    """The figure that the live picture shows, as the dict that Plotly draws."""
-    return json.loads(sent(at))["figure"]
+def figure(at, key="picture"):
+    """The figure that a live picture shows, as the dict that Plotly draws."""
+    return json.loads(sent(at, key))["figure"]
 
 
 def maps(at):
@@ -67,3 +94,18 @@ def read(at, css_class):
     """The text of the one paragraph with this class, as it is read; empty where there is none."""
     found = re.search(rf"<p class='{css_class}'.*?</p>", " ".join(html.value for html in at.get("html")), re.DOTALL)
     return re.sub(r"<[^>]*>", "", found[0]) if found else ""
+
+
+def page_text(at):
+    """All that the page says in words, without Markdown's escapes."""
+    kinds = ("html", "markdown", "caption", "warning", "error", "code")
+    return unescaped("\n".join(str(element.value) for kind in kinds for element in at.get(kind)))
+
+
+def errors(at):
+    """What the page calls wrong."""
+    return [unescaped(element.value) for element in at.error]
+
+
+def unescaped(markdown):
+    return re.sub(r"\\(.)", r"\1", markdown)

@@ -1,7 +1,5 @@
 """The Explore page, run without a browser: what its widgets, its address and its picture say of each other."""
 
-import re
-
 import numpy as np
 import pytest
 import torch
@@ -13,7 +11,7 @@ from mha_viz import Settings, View, synthetic
 from mha_viz.analysis import choose
 from mha_viz.pages import warm
 from mha_viz.settings import to_address
-from tests.app.screen import figure, held, maps, opened, read, sent, set_to, widgets
+from tests.app.screen import figure, held, maps, opened, read, sent, set_to, unescaped, widgets
 
 WORDS = "the cat sat\nthe dog slept all day"
 
@@ -338,7 +336,3 @@ def test_back_returns_to_what_was_set_then():
     at.query_params = {}
     assert shows(at.run(), Settings())
     assert held(at)["seed"] == 7 and held(at)["num_heads"] == 8
-
-
-def unescaped(markdown):
-    return re.sub(r"\\(.)", r"\1", markdown)

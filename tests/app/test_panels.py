@@ -11,20 +11,9 @@ from mha_viz import Settings, View, synthetic
 from mha_viz.analysis import choose
 from mha_viz.pages.layout_demo import leak_table, leaks_in_words
 from mha_viz.pages.save import table
-from tests.app.screen import held, opened, read, set_to, whole, widgets
+from tests.app.screen import held, opened, page_text, press, read, set_to, whole, widgets
 
 TINY = {"case": "tiny", "embed_dim": "4", "num_heads": "2", "batch_size": "1", "seq_len": "3", "padding": ""}
-
-
-def page_text(at):
-    """All that the page says in words."""
-    return "\n".join(
-        str(element.value) for kind in ("html", "markdown", "warning", "error", "code") for element in at.get(kind)
-    )
-
-
-def press(at, label):
-    return whole(next(button for button in at.get("button") if button.label == label).click().run())
 
 
 def test_one_number_opened_gives_the_weight_that_the_map_shows():
