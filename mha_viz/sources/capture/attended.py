@@ -50,22 +50,26 @@ class Attended:
 
     def joined(self, axes):
         """The result has these ``axes`` now: heads are what stands side by side with the numbers of the values."""
-        numbers, shared = self.numbers, leaves(self.k[1])
-        queries = [leaf for leaf in leaves(self.result[1]) if leaf not in shared and leaf not in numbers and leaf.size > 1]
         for axis in axes:
-            together = leaves([axis])
-            if len(together) > len(numbers) and together[-len(numbers) :] == numbers:
-                heads = tuple(leaf for leaf in together[: -len(numbers)] if leaf.size > 1)
-                if not queries or any(leaf not in heads for leaf in queries):
-                    self.heads = heads
+            if len(leaves([axis])) > len(self.numbers):
+                self.heads = self._heads([axis]) or self.heads
 
-    def side_by_side(self, axes):
-        """True where the last of ``axes`` holds the numbers of all heads, as an output projection takes them."""
-        batch = [leaf for leaf in leaves(self.result[1]) if leaf in leaves(self.k[1])]
-        if self.heads is None and len(batch) > 1:
+    def holds_heads(self, axes):
+        """True where ``axes`` of the result, along which a product adds up, are the numbers of all heads, as a projection takes them."""
+        heads, others = self._heads(axes), [leaf for leaf in leaves(self.result[1]) if leaf in leaves(self.k[1])]
+        if heads is None or self.heads not in (None, heads) or (self.heads is None and not heads and len(others) > 1):
             return False  # of one head, maybe
-        last, numbers = leaves([axes[-1]]), self.numbers
-        return [leaf for leaf in last if leaf.size > 1 or leaf in numbers] == [*(self.heads or ()), *numbers]
+        self.heads = heads
+        return True
+
+    def _heads(self, axes):
+        """The leaves of ``axes`` before the numbers; None where these are not there, or all queries are among them."""
+        together, numbers = leaves(axes), self.numbers
+        heads = tuple(leaf for leaf in together[: -len(numbers)] if leaf.size > 1)
+        others = [leaf for leaf in leaves(self.result[1]) if leaf not in (*leaves(self.k[1]), *numbers) and leaf.size > 1]
+        if together[-len(numbers) :] != numbers or (others and all(leaf in heads for leaf in others)):
+            return None
+        return heads
 
     def _versions(self):
         return tuple(version(tensor) for tensor, _ in (self.q, self.k, self.v))
@@ -79,7 +83,9 @@ def keep(run, attended, layout=None):
     try:
         items, heads, queries = _told(attended, layout) if layout else _found(run, attended)
         q, k, v, weights, result = _arranged(attended, items, heads, queries)
-        mask, least = _mask(run.memory, attended.scores, [items, heads, queries, list(attended.keys.leaves)])
+        groups = [items, heads, queries, list(attended.keys.leaves)]
+        mask, least = _mask(run.memory, attended.scores, groups)
+        q = _times(q, attended.scores, groups)
     except Unclear:
         run.note('the axes of its attention cannot be told; pass layout, such as layout="NHLD".', name)
         return
@@ -157,6 +163,17 @@ def _arranged(attended, items, heads, queries):
     )
     weights = attended.weights
     return q, k, v, weights and arranged(weights.tensor, attended.scores.axes, [items, heads, queries, keys]), result
+
+
+def _times(q, scores, groups):
+    """q [N, H, L, D] times what multiplies the scores beside their scale, such as one number per head."""
+    for tensor, axes in scores.factors:
+        factor = arranged(tensor, axes, groups)  # [1|N, 1|H, 1|L, 1|S]
+        if factor.shape[3] > 1:
+            scores.changed = "a factor of its own for each key"
+            return q
+        q = (q * factor).to(q.dtype)
+    return q
 
 
 def _mask(memory, scores, groups):

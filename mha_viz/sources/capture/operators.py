@@ -34,13 +34,21 @@ class Result:
     axes: list
 
 
+@dataclass(eq=False)
+class Projected:
+    """What a product made of a Result: a bias may still be added."""
+
+    attended: Attended
+    axes: None = None
+
+
 class Operators(TorchFunctionMode):
     """Sees every operator that a recorded model calls, in this thread, while it is entered."""
 
     def __init__(self, run, layout):
         super().__init__()
         self.run, self.layout = run, layout
-        self.tags = WeakTensorKeyDictionary()  # tensor → Scores, Weights or Result
+        self.tags = WeakTensorKeyDictionary()  # tensor → Scores, Weights, Result or Projected
         self.waiting = []  # Attended of modules that still run
         self.pauses = 0
 
@@ -104,6 +112,10 @@ class Operators(TorchFunctionMode):
                 self._softmax(module, tag, args, kwargs, output)
         elif name in ("linear", "addmm") and isinstance(tag, Result):
             self._project(tag, name, args, kwargs, tensor)
+        elif isinstance(tag, Projected):
+            others = [x for x in _tensors(args, kwargs) if x is not tensor]
+            if name == "add" and len(others) == 1 and others[0].shape == output.shape[-1:]:
+                self._projected(tag.attended, tag.attended.out[0], others[0])
         elif isinstance(output, torch.Tensor):
             after = self._after(module, function, name, args, kwargs, output, tensor, tag)
             if after is not None:
@@ -158,8 +170,11 @@ class Operators(TorchFunctionMode):
             return
         operands, letters, factor, added = found
         places = [i for i, operand in enumerate(operands) if isinstance(self.tags.get(operand), Weights)]
+        results = [i for i, operand in enumerate(operands) if isinstance(self.tags.get(operand), Result)]
         if len(places) == 1:
             self._attend(module, places[0], operands, letters, output)
+        elif len(results) == 1 and factor == 1 and self._multiplied(results[0], operands, letters):
+            self.tags[output] = Projected(self.tags[operands[results[0]]].attended)
         elif not places:
             product = product_of(operands, letters)
             if product is not None:
@@ -218,7 +233,7 @@ class Operators(TorchFunctionMode):
     def _project(self, tag, name, args, kwargs, tensor):
         """x @ Wᵀ + b of all heads side by side is the output projection."""
         attended = tag.attended
-        if attended.out is not None or not attended.side_by_side(tag.axes):
+        if attended.out is not None or not attended.holds_heads([tag.axes[-1]]):
             return
         if name == "linear":
             weight, bias = _argument(args, kwargs, 1, "weight", None), _argument(args, kwargs, 2, "bias", None)
@@ -227,6 +242,24 @@ class Operators(TorchFunctionMode):
             if x is not tensor:
                 return
             weight = weight.t()  # as GPT-2 keeps it, [H·D, E]
+        self._projected(attended, weight, bias)
+
+    def _multiplied(self, place, operands, letters):
+        """True where the operand at ``place``, a Result, is multiplied with an output projection, which is then known."""
+        tag, weight = self.tags[operands[place]], operands[1 - place]
+        own, others, out = letters[place], letters[1 - place], letters[2]
+        axes = dict(zip(own, tag.axes, strict=True))
+        inner = [letter for letter in others if letter in own and letter not in out]
+        free = [letter for letter in others if letter not in own]
+        if tag.attended.out is not None or len(free) != 1 or {*others} != {*inner, *free} or not inner:
+            return False
+        if not tag.attended.holds_heads([axes[letter] for letter in inner]):
+            return False
+        weight = weight.permute([others.index(letter) for letter in (*free, *inner)]).flatten(1)  # [E, H·D]
+        self._projected(tag.attended, weight, None)
+        return True
+
+    def _projected(self, attended, weight, bias):
         attended.out = weight, bias
         if attended.kept is not None:
             self.run.keep_projection(attended.kept, weight, bias)

@@ -15,8 +15,8 @@ class Scores:
     """What became of a Product: its ``axes``, its ``scale``, and what was hidden and added.
 
     ``hidden`` are (bool tensor, its axes, what it is where keys are seen, the value that hides others), ``bias`` (tensor of floats,
-    its axes, the factor that it is added with), ``rules`` Masks. ``changed`` names an operator whose effect is not followed; ``axes``
-    is None after one that they cannot be followed through.
+    its axes, the factor that it is added with), ``rules`` Masks, ``factors`` (tensor, its axes) that multiply. ``changed`` names an
+    operator whose effect is not followed; ``axes`` is None after one that they cannot be followed through.
     """
 
     product: Product
@@ -25,6 +25,7 @@ class Scores:
     hidden: list = field(default_factory=list)
     bias: list = field(default_factory=list)
     rules: list = field(default_factory=list)
+    factors: list = field(default_factory=list)
     changed: str | None = None
 
     def after(self, name, args, kwargs, tensor, shape):
@@ -64,6 +65,9 @@ class Scores:
 
     def _scaled(self, other, divide):
         factor = number(other)
+        if factor is None and not self.hidden and not self.bias and other.is_floating_point():
+            other = other.detach().reciprocal() if divide else other.detach()
+            return replace(self, factors=[*self.factors, (other, last(self.axes, other))])
         if factor is None or (self.hidden and factor <= 0):
             return None
         factor = 1 / factor if divide else factor

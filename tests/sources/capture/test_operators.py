@@ -174,10 +174,15 @@ def dropped(q, k, v):
     return F.dropout(w, 0.5) @ v, w
 
 
+def scaled_by_head(q, k, v):
+    w = ((q @ k.mT) * torch.linspace(0.5, 2, H).view(H, 1, 1) / torch.linspace(1, 2, L).view(L, 1)).softmax(dim=-1)
+    return w @ v, w
+
+
 WAYS = (
     masked_fill, in_place, where, where_filled_first, assigned, added, causal_and_padded, windowed, biased, without_the_largest,
     two_products, in_float32, einsum, einsum_with_dots, einsum_heads_last, heads_first, keys_first, values_first, bmm,
-    bmm_opened_for_the_mask, baddbmm, baddbmm_into_nothing, dropped,
+    bmm_opened_for_the_mask, baddbmm, baddbmm_into_nothing, dropped, scaled_by_head,
 )  # fmt: skip
 CAUSALLY = (
     masked_fill,
@@ -398,16 +403,37 @@ def test_the_output_projection_of_gpt2():
     assert np.allclose(trace.output, outcome(model, X)[0], atol=1e-5)
 
 
-def test_a_projection_of_something_else_is_not_the_output_projection():
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("spelled", ["matmul", "einsum"])
+def test_an_output_projection_that_is_a_product(spelled, bias):
+    class Heads(Attention):
+        """Each head by its own part of the projection, which einsum adds up; or all of them by a product with the whole."""
+
+        def forward(self, x):
+            q = self.q(x).view(N, L, H, D)
+            w = torch.einsum("nlhd,nshd->nhls", q, q).softmax(dim=-1)
+            y = torch.einsum("nhls,nshd->nlhd", w, q)
+            weight = self.out.weight.T  # [H·D, E]
+            y = y.flatten(2) @ weight if spelled == "matmul" else torch.einsum("nlhd,hde->nle", y, weight.view(H, D, E))
+            return x + (y + self.out.bias if bias else y)
+
+    model = Heads(masked_fill)
+    recording = recorded(model, X)
+    (trace,) = recording.traces
+    assert np.allclose(trace.output, outcome(model, X)[0] - X, atol=1e-5) and not recording.notes
+
+
+@pytest.mark.parametrize("linear", [False, True])
+def test_a_projection_of_something_else_is_not_the_output_projection(linear):
     class Narrow(Attention):
         def forward(self, x):
             super().forward(x)
             q = self.q(x).view(N, L, H, D).transpose(1, 2)
             w = (q @ q.mT).softmax(dim=-1)
-            return F.linear(w @ q, torch.eye(D))  # of each head by itself
+            return F.linear(w @ q, torch.eye(D)) if linear else (w @ q) @ torch.eye(D)  # of each head by itself
 
     recording = recorded(Narrow(masked_fill), X)
-    assert not recording.traces[1].has("output")
+    assert not recording.traces[1].has("output") and recording.traces[1].weights.shape == (N, H, L, L)
 
 
 def test_scores_that_are_changed_otherwise_keep_their_maps_and_that_is_said():
@@ -420,6 +446,16 @@ def test_scores_that_are_changed_otherwise_keep_their_maps_and_that_is_said():
     (trace,) = recording.traces
     assert np.array_equal(trace.weights, model.own) and not trace.has("q")
     assert "changed by tanh" in recording.notes[0]
+
+
+def test_a_factor_for_each_key_keeps_the_maps_and_that_is_said():
+    def weighed(q, k, v):
+        w = ((q @ k.mT) * torch.linspace(1, 2, L)).softmax(dim=-1)
+        return w @ v, w
+
+    model = Attention(weighed)
+    recording = recorded(model, X)
+    assert np.array_equal(recording.traces[0].weights, model.own) and "for each key" in recording.notes[0]
 
 
 def test_scores_that_cannot_be_followed_are_said_not_to_be_recorded():
