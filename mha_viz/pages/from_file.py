@@ -219,7 +219,7 @@ def open_asked(found, answers):
 
 
 def forget():
-    st.session_state.asked = None
+    st.session_state.asked = st.session_state.wrong_source = None
 
 
 def recording():

@@ -39,9 +39,10 @@ class Stored:
 
     def read(self):
         """The tensor as a NumPy array of float16, float32 (bfloat16 too) or float64."""
-        check_size(self.name, 4 * prod(self.shape))
-        with reading(self.name):
-            return as_array(self.name, self.load())
+        called = self.name or "the array"  # an .npy holds one, without a name
+        check_size(called, 4 * prod(self.shape))
+        with reading(called):
+            return as_array(called, self.load())
 
 
 def read_file(name, data):

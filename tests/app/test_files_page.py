@@ -1,0 +1,390 @@
+"""Files on the Models page: what is uploaded is looked at, asked about and opened; what is wrong with one is said, and nothing is lost."""
+
+import io
+import json
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import save as save_tensors
+from torch import nn
+
+import mha_viz as mv
+from mha_viz import Settings, View, synthetic
+from mha_viz.analysis import choose
+from mha_viz.analysis.examples import strongest
+from mha_viz.recording import Cause
+from mha_viz.settings import to_address
+from mha_viz.sources.files import look, open_found, read
+from tests.app.screen import decoded, errors, figure, held, models, page_text, press, sent, set_to, unescaped, whole, widgets
+
+
+def maps(*shape, seed=0):
+    """Random distributions along the last axis."""
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).softmax(-1).numpy()
+
+
+def npy(array, **options):
+    file = io.BytesIO()
+    np.save(file, array, **options)
+    return file.getvalue()
+
+
+def npz(**arrays):
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+def pt(held):
+    file = io.BytesIO()
+    torch.save(held, file)
+    return file.getvalue()
+
+
+def recorded(*traces, notes=(), cause=None, folder):
+    path = folder / "made.safetensors"
+    mv.Recording(traces, notes, cause).save(path)
+    return path.read_bytes()
+
+
+@pytest.fixture
+def two_calls(tmp_path):
+    """A recording of two calls of three items, 20 tokens and 8 heads each."""
+    return recorded(synthetic(), synthetic(Settings(seed=8)), notes=("A note.",), folder=tmp_path)
+
+
+def upload(at, name, data):
+    """Drop a file on the page."""
+    return whole(at.get("file_uploader")[0].set_value((name, data, "application/octet-stream")).run())
+
+
+def opened_with(name, data):
+    """The page with a file of one's own that was just dropped on it."""
+    return upload(models(source="file"), name, data)
+
+
+def shows(at, trace, view=None):
+    """Whether the picture holds exactly the weights of this Trace."""
+    choice = choose(trace, view or View())
+    tiles = [decoded(one["z"]) for one in figure(at)["data"] if one["type"] == "heatmap"]
+    np.testing.assert_array_equal(tiles[-2], trace.weights[choice.item, choice.head])
+    np.testing.assert_array_equal(tiles[-1], trace.mean_weights[choice.item])
+    assert not at.exception and not at.error
+    return True
+
+
+def head(at):
+    """The number of the chosen head."""
+    return figure(at)["layout"]["meta"]["chosen"]["head"]
+
+
+def test_at_first_the_page_says_what_can_be_opened():
+    at = models(source="file")
+    assert "a recording of your own model, its weights, or its attention maps" in page_text(at)
+    assert at.get("file_uploader")[0].allowed_type == [".safetensors", ".pt", ".pth", ".npy", ".npz", ".txt", ".json"]
+    assert not at.get("bidi_component")
+
+
+def test_a_recording_opens_at_once(two_calls):
+    at = opened_with("run.safetensors", two_calls)
+    recording = open_found(look("run.safetensors", two_calls))
+    assert shows(at, recording.traces[0])
+    assert "run.safetensors · recording" in page_text(at).replace("**", "") and "A note." in page_text(at)
+    assert at.query_params == {"source": "file", "file": "run.safetensors"}
+    small = [decoded(one["z"]) for one in figure(at, "overview")["data"] if one["type"] == "heatmap"]
+    np.testing.assert_array_equal(small, np.concatenate([trace.weights[0] for trace in recording.traces]))
+    set_to(at, "view_layer", 1)
+    assert shows(at, recording.traces[1])
+
+
+def test_a_recording_opens_where_something_went_wrong(tmp_path):
+    padded = synthetic(Settings(causal=True, padding_side="left"))
+    cause = Cause(1, "Item 0, query 1 has no key.", 0, 3, 1)
+    at = opened_with("run.safetensors", recorded(synthetic(), padded, cause=cause, folder=tmp_path))
+    assert "Item 0, query 1 has no key." in errors(at)[0]
+    assert at.query_params == {"source": "file", "file": "run.safetensors", "layer": "1", "head": "3", "cell": "1,"}
+    assert np.isnan(decoded([one["z"] for one in figure(at)["data"] if one["type"] == "heatmap"][-1])[1]).all()
+
+
+def test_maps_are_opened_when_their_axes_are_said():
+    weights = maps(3, 2, 5, 5)
+    at = opened_with("attention.npy", npy(weights))
+    assert "attention.npy · maps" in page_text(at).replace("**", "")
+    assert not at.get("bidi_component"), "nothing is shown before it is known"
+    answer = next(widget for widget in widgets(at) if widget.key == "answer_attention.npy_axes")
+    assert answer.value == "N H L S" and "N H S L" not in answer.options, "rows sum to 1 along the last axis"
+    found = look("attention.npy", npy(weights))
+    assert shows(press(at, "Open"), open_found(found).traces[0])
+    at = opened_with("attention.npy", npy(weights))
+    set_to(at, "answer_attention.npy_axes", "H N L S")
+    assert shows(press(at, "Open"), open_found(found, axes="H N L S").traces[0])
+    assert "Open" not in [button.label for button in at.button], "the questions are gone"
+
+
+def test_a_file_can_be_left_unopened(two_calls):
+    at = opened_with("run.safetensors", two_calls)
+    before = sent(at)
+    at = upload(at, "attention.npy", npy(maps(3, 2, 5, 5)))
+    assert sent(at) == before, "what is open stays while questions stand"
+    at = press(at, "Not now")
+    assert sent(at) == before and "Open" not in [button.label for button in at.button]
+
+
+@pytest.mark.parametrize("name", ["layer.pt", "layer.safetensors"])
+def test_a_state_dict_asks_for_its_heads_and_reads_random_numbers(name):
+    torch.manual_seed(3)
+    state = nn.MultiheadAttention(16, 4).state_dict()
+    data = pt(state) if name.endswith("pt") else save_tensors({key: value.numpy() for key, value in state.items()})
+    at = opened_with(name, data)
+    assert "It looks untrained" in page_text(at)
+    heads = next(widget for widget in widgets(at) if widget.key == f"answer_{name}_num_heads")
+    assert heads.options == ["1", "2", "4", "8", "16"] and heads.value is None, "nothing speaks for one of them"
+    at = press(at, "Open")
+    assert "num_heads = none" in errors(at)[0].replace("**", "") and not at.get("bidi_component")
+    set_to(at, heads.key, 4)
+    assert shows(press(at, "Open"), open_found(look(name, data), num_heads=4).traces[0])
+    assert "Your weights, random input" in page_text(at)
+
+
+def test_a_token_list_names_what_is_open(two_calls):
+    words = [[f"word{item}.{i}" for i in range(20)] for item in range(3)]
+    at = opened_with("run.safetensors", two_calls)
+    before = [one["z"] for one in figure(at)["data"] if one["type"] == "heatmap"]
+    at = upload(at, "words.json", json.dumps(words).encode())
+    meta = figure(at)["layout"]["meta"]
+    assert meta["queries"] == meta["keys"] == words[0]
+    assert [one["z"] for one in figure(at)["data"] if one["type"] == "heatmap"] == before, "names, and no number"
+    assert at.query_params == {"source": "file", "file": "run.safetensors"}
+
+
+def test_tokens_alone_are_read_by_an_untrained_layer():
+    at = opened_with("words.txt", b"the\ncat\nsat")
+    assert figure(at)["layout"]["meta"]["keys"] == ["the", "cat", "sat"]
+    assert "read by an untrained layer" in page_text(at)
+
+
+def test_one_goes_from_file_to_file(two_calls):
+    at = opened_with("run.safetensors", two_calls)
+    first = sent(at)
+    at = press(upload(at, "attention.npy", npy(maps(2, 5, 5))), "Open")
+    assert held(at)["opened_file"] == "attention.npy" and sent(at) != first
+    set_to(at, "opened_file", "run.safetensors")
+    assert sent(at) == first and at.query_params["file"] == "run.safetensors"
+    set_to(at, "view_source", "trained")
+    set_to(at, "view_source", "file")
+    assert sent(at) == first, "a look at another source closes nothing"
+
+
+def test_an_address_names_a_file_and_keeps_its_place(two_calls):
+    at = models(source="file", file="run.safetensors", layer="1", head="5")
+    assert "run.safetensors is not open in this session" in page_text(at).replace("**", "")
+    at = upload(at, "run.safetensors", two_calls)
+    assert shows(at, open_found(look("run.safetensors", two_calls)).traces[1], View(layer=1, head=5))
+
+
+# What cannot be opened
+
+
+class Attack:
+    """Unpickled, it would write a file."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return open, (str(self.path), "w")
+
+
+GOOD = maps(3, 2, 20, 20)
+STATE = {name: value.numpy() for name, value in nn.MultiheadAttention(16, 4).state_dict().items()}
+BAD = {
+    "empty": ("maps.npy", b"", "is empty"),
+    "cut off": ("maps.npy", npy(GOOD)[:-100], "is cut off"),
+    "cut off tensors": ("layer.safetensors", save_tensors(STATE)[:-100], "cannot be read"),
+    "cut off archive": ("layer.pt", pt(STATE)[:-100], "cannot be read"),
+    "another kind": ("maps.npy", b"\x89PNG\r\n\x1a\n" + bytes(100), "does not begin as such a file does"),
+    "no text": ("words.txt", b"\xff\xfe\x00\x01", "is not UTF-8 text"),
+    "no tokens": ("words.json", b'{"a": 1}', "must be token lists"),
+    "rows that are none": ("maps.npy", npy(np.ones((4, 4), np.float32)), "sum"),
+    "objects": ("maps.npy", npy(np.array([{}, {}], object), allow_pickle=True), "holds Python objects"),
+    "no attention": ("layer.pt", pt({"conv.weight": torch.full((3, 3, 3), -1.0)}), "holds negative numbers"),
+    "shapes that do not fit": (
+        "layer.safetensors",
+        save_tensors(STATE | {"out_proj.weight": np.zeros((8, 8), np.float32)}),
+        "shape",
+    ),
+    "too few names": ("words.json", json.dumps([["a", "b"]] * 3).encode(), "20"),
+    "names of too few items": ("words.json", json.dumps([["a"] * 20]).encode(), "3"),
+}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return recorded(synthetic(), folder=tmp_path_factory.mktemp("files"))
+
+
+@pytest.mark.parametrize(("name", "data", "said"), BAD.values(), ids=list(BAD))
+def test_a_bad_file_is_named_and_what_is_open_stays(run, name, data, said):
+    at = upload(opened_with("run.safetensors", run), "attention.npy", npy(maps(2, 5, 5)))
+    before = sent(at)
+    at = upload(at, name, data)
+    assert len(errors(at)) == 1 and said in errors(at)[0] and not at.exception
+    assert "Traceback" not in page_text(at) and "/tmp" not in page_text(at)
+    assert sent(at) == before
+    assert at.query_params == {"source": "file", "file": "run.safetensors"}
+    assert list(at.session_state["opened"]) == ["run.safetensors"], "nothing half-opened"
+    assert "answer_attention.npy_axes" in held(at), "questions stand as they stood"
+    assert not upload(at, "words.json", json.dumps([["a"] * 20] * 3).encode()).error, "the next one is right"
+
+
+def test_maps_that_hold_nan_are_named_when_they_are_to_be_opened(run):
+    weights = GOOD.copy()
+    weights[0, 1, 2, 3] = np.nan
+    at = opened_with("run.safetensors", run)
+    before = sent(at)
+    at = press(upload(at, "maps.npy", npy(weights)), "Open")
+    assert "holds NaN beside numbers" in errors(at)[0]
+    assert sent(at) == before and list(at.session_state["opened"]) == ["run.safetensors"]
+    at = press(at, "Not now")
+    assert not at.error and sent(at) == before
+
+
+def test_numbers_in_weights_that_are_none_are_said_before_they_are_opened():
+    weights = {name: array.copy() for name, array in STATE.items()}
+    weights["in_proj_weight"][3, 5] = np.nan
+    at = opened_with("layer.safetensors", save_tensors(weights))
+    assert "1 NaN of" in page_text(at) and "all that they make is NaN" in page_text(at)
+    at = press(at, "Open")
+    assert not at.exception and "all that they make is NaN" in page_text(at)
+
+
+def test_code_in_a_file_is_never_run(tmp_path):
+    written = tmp_path / "attacked"
+    for data in (pt({"a": Attack(written)}), npy(np.array([Attack(written)], object), allow_pickle=True)):
+        at = opened_with("layer.pt" if data.startswith(b"PK") else "maps.npy", data)
+        assert "could run code" in errors(at)[0]
+        assert not written.exists() and not at.get("bidi_component")
+
+
+def test_a_file_that_is_too_large_is_refused_with_the_limit(monkeypatch):
+    monkeypatch.setattr(read, "LARGEST", 1000)
+    assert "at most 1,000 are read at once" in errors(opened_with("maps.npy", npy(GOOD)))[0]
+
+
+# Weights read an input; a known output answers what they leave open
+
+
+@pytest.fixture(scope="module")
+def known():
+    """A layer's weights, an input [2, 6, 16] and its output, and its weights on the way, the heads' [2, 4, 6, 6]."""
+    torch.manual_seed(3)
+    layer = nn.MultiheadAttention(16, 4, batch_first=True).eval()
+    query = torch.randn(2, 6, 16)
+    with torch.no_grad():
+        output, weights = layer(query, query, query, average_attn_weights=False)
+    return pt(layer.state_dict()), query.numpy(), output.numpy(), weights.numpy()
+
+
+def give(at, key, name, data):
+    """Drop a file on another place than the page's first."""
+    place = next(one for one in at.get("file_uploader") if one.key == key)
+    return whole(place.set_value((name, data, "application/octet-stream")).run())
+
+
+def test_a_known_output_answers_the_questions(known):
+    state, query, output, weights = known
+    at = opened_with("layer.pt", state)
+    at = give(at, "known", "known.npz", npz(query=query, output=output))
+    assert "num_heads = 4" in unescaped(at.success[0].value)
+    assert held(at)["answer_layer.pt_num_heads"] == 4
+    at = give(press(at, "Open"), "input_upload", "query.npy", npy(query))
+    assert "Your weights, your input" in page_text(at)
+    tiles = [decoded(one["z"]) for one in figure(at)["data"] if one["type"] == "heatmap"]
+    np.testing.assert_allclose(tiles[-2], weights[0, head(at)], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("array", "said"),
+    [
+        (np.zeros((2, 6, 8), np.float32), "must be [N, L, E] or [L, E], where E is the layer's, 16"),
+        (np.full((2, 6, 16), "a"), "the array = <U1**: must be of floating type"),
+    ],
+)
+def test_an_input_that_does_not_fit_is_named_and_the_last_one_stays(known, array, said):
+    at = press(set_to(opened_with("layer.pt", known[0]), "answer_layer.pt_num_heads", 4), "Open")
+    before = sent(at)
+    at = give(at, "input_upload", "query.npy", npy(array))
+    assert len(at.error) == 1 and said in errors(at)[0] and not at.exception
+    assert sent(at) == before
+
+
+def test_a_known_output_of_another_size_is_named_and_the_questions_stand(known):
+    state, query, output, _ = known
+    at = opened_with("layer.pt", state)
+    for data, said in ((npz(query=query), "output"), (npz(query=query, output=output[:, :5]), "same axes but for the last")):
+        at = give(at, "known", "known.npz", data)
+        assert said in errors(at)[0] and not at.exception and "answer_layer.pt_num_heads" in held(at)
+
+
+# What a file can and cannot show
+
+
+def test_maps_alone_cannot_be_weighted_by_values_and_say_why():
+    at = press(opened_with("attention.npy", npy(maps(2, 5, 5))), "Open")
+    at.session_state["popover_scale"] = True
+    switch = next(widget for widget in widgets(at.run()) if widget.key == "view_weighting")
+    assert switch.disabled and "the values v are not known, only weights" in switch.proto.help
+
+
+def test_what_if_in_the_layer_that_is_shown(two_calls):
+    at = opened_with("run.safetensors", two_calls)
+    set_to(at, "view_layer", 1)
+    at.session_state["popover_what_if"] = True
+    at.run()
+    set_to(at, "what_if_off", [(1, 2)])
+    trace = open_found(look("run.safetensors", two_calls)).traces[1]
+    off = mv.changed(trace, mv.Intervention({2: "zero"}))
+    assert at.query_params["what_if"] == "1:2=zero"
+    assert shows(at, off, View(layer=1))
+    assert "What if: Layer 1, head 2 is off" in page_text(at)
+    set_to(at, "what_if_keys", "20")
+    assert "names key 20, and there are 20" in errors(at)[0]
+    set_to(at, "what_if_keys", "19")
+    assert not at.error and at.query_params["what_if"] == "1:2=zero 1:keys=19"
+    assert "what_if" not in press(at, "Undo all").query_params
+    assert shows(at, trace)
+
+
+def test_maps_alone_have_no_temperature_and_say_so():
+    at = press(opened_with("attention.npy", npy(maps(2, 5, 5))), "Open")
+    at.session_state["popover_what_if"] = True
+    set_to(at.run(), "what_if_temperature", 2.0)
+    assert "needs q and k" in errors(at)[0] and not at.exception
+
+
+def test_one_layer_beside_another(two_calls):
+    at = press(opened_with("run.safetensors", two_calls), "Pin as A")
+    assert at.query_params["pinned"] == "file=run.safetensors&call=0"
+    set_to(at, "view_layer", 1)
+    traces = open_found(look("run.safetensors", two_calls)).traces
+    head = choose(traces[1], View()).head
+    tiles = [decoded(one["z"]) for one in figure(at)["data"] if one["type"] == "heatmap"]
+    change = traces[1].weights[0, head] - traces[0].weights[0, head]
+    assert any(np.allclose(tile, change, atol=1e-7) for tile in tiles)
+    at = models(source="file", file="run.safetensors", pinned="file=gone.npy")
+    at = upload(at, "run.safetensors", two_calls)
+    assert "gone.npy: is not open in this session" in page_text(at)
+
+
+def test_examples_are_looked_for_in_all_calls_of_a_module(two_calls):
+    at = opened_with("run.safetensors", two_calls)
+    at.session_state["head_panel"] = True
+    at.run()
+    assert "over 6 sequences" in page_text(at)
+    labels = [unescaped(button.label) for button in at.button if str(button.key).startswith("example")]
+    assert len(labels) == 8
+    first = strongest([trace for trace in open_found(look("run.safetensors", two_calls)).traces], head(at), 8, sink=False)[0]
+    press(at, labels[0])
+    view = View(layer=first.trace, item=first.item, cell=(first.query, first.key))
+    assert at.query_params == {"source": "file", "file": "run.safetensors"} | to_address(**vars(view))
