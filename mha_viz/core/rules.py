@@ -86,14 +86,18 @@ def head_dim(embed_dim, num_heads):
     size, rest = divmod(embed_dim, num_heads)
     if not rest:
         return size
-    fitting = divisors(embed_dim)
-    heads = [max(d for d in fitting if d < num_heads)] + [d for d in fitting if d > num_heads][:1]
+    most = min(embed_dim, FARTHEST)
+    below, above = range(min(num_heads - 1, most), 0, -1), range(num_heads + 1, most + 1)
+    heads = [found for side in (below, above) if (found := next((d for d in side if embed_dim % d == 0), None))]
     dims = [d for d in (size * num_heads, (size + 1) * num_heads) if d]
     raise Wrong(
         "num_heads", num_heads,
         f"embed_dim must be divisible by num_heads, but {embed_dim} = {num_heads} × {size} + {rest}.",
         [{"num_heads": h} for h in heads] + [{"embed_dim": d} for d in dims],
     )  # fmt: skip
+
+
+FARTHEST = 100_000  # no head count beyond it is advised: to find one can take long
 
 
 def divisors(number):

@@ -5,6 +5,7 @@ import streamlit as st
 from mha_viz.core.rules import Wrong, divisors, head_dim
 from mha_viz.pages.draft import CHOICES, SIZES, change_case, change_input, control, draw, prepare_mask, put
 from mha_viz.pages.toolbar import show
+from mha_viz.settings.rules import LONGEST
 
 
 def controls():
@@ -72,7 +73,7 @@ def layer():
 def num_heads(E):
     """The number of heads, any or only one that divides ``E``."""
     about = "Attention heads, H. It has to divide embed_dim."
-    if not st.session_state.view.divisors or not isinstance(E, int) or E < 1:
+    if not st.session_state.view.divisors or not isinstance(E, int) or not 1 <= E <= LONGEST:
         wanted = st.session_state.wanted = number("num_heads", "num_heads", about, rerun=SIZES)
         return wanted
     fitting, wanted = divisors(E), st.session_state.setdefault("wanted", st.session_state.draft["num_heads"])

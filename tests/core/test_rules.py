@@ -10,7 +10,7 @@ import torch
 from mha_viz.core.attend import attend, check_layer_memory, check_memory, memory
 from mha_viz.core.batch import Batch
 from mha_viz.core.layer import Layer
-from mha_viz.core.rules import Shape, Wrong, divisors, fraction, head_dim, one_of, whole
+from mha_viz.core.rules import FARTHEST, Shape, Wrong, divisors, fraction, head_dim, one_of, whole
 from mha_viz.core.trace import Trace
 
 N, L, S, E, H = 2, 3, 5, 4, 2
@@ -460,3 +460,12 @@ def test_the_estimate_is_what_a_trace_holds(engine, dtype, training):
             buffers[start] = stop - start
     held, estimate = sum(buffers.values()), memory(2, 4, 64, 64, 16, dtype=dtype, dropout=training)
     assert held <= estimate < 1.5 * held
+
+
+@pytest.mark.parametrize(("embed_dim", "num_heads"), [(2**53 - 1, 8), (10**12 + 39, 10**9)])
+def test_numbers_that_nobody_can_factor_by_trial_are_answered_at_once(embed_dim, num_heads):
+    """The nearest head counts are looked for up to FARTHEST: all divisors of such a number would take seconds, or hours."""
+    with pytest.raises(Wrong) as caught:
+        head_dim(embed_dim, num_heads)
+    heads = [change["num_heads"] for change in caught.value.nearest if "num_heads" in change]
+    assert heads and all(embed_dim % count == 0 and count <= FARTHEST for count in heads)
