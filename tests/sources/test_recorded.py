@@ -270,6 +270,10 @@ def test_layers_share_a_mask_and_its_bytes():
         model(X, mask)
     first, *others = [trace.rules.dense for trace in recording.traces]
     assert first is not None and all(dense is first for dense in others)
+    calls = [trace.call for trace in recording.traces]
+    bytes_ = sum(array.nbytes for call in calls for array in (call.q, call.k, call.v, call.out_weight, call.out_bias))
+    with mha_viz.record(model, limit=bytes_ + first.nbytes):
+        model(X, mask)
 
 
 def test_a_model_without_attention_is_told_what_is_recorded():

@@ -141,7 +141,7 @@ def multihead(run, module, query, key, value, num_heads, W, add_zero_attn, paddi
     name = run.names[module]
     L, N = query.shape[:2]
     S = len(key)
-    q, k, v = _without_autocast_cache(project_heads, W, query, key, value, num_heads, add_zero_attn)  # [N·H, L|S + extra, D]
+    q, k, v = project_heads(W, query, key, value, num_heads, add_zero_attn)  # [N·H, L|S + extra, D]
     q, k, v = (t.unflatten(0, (N, num_heads)) for t in (q, k, v))  # [N, H, L|S + extra, D]
     labels = ("bias_k",) * ("bias_k" in W) + ("zero",) * add_zero_attn
     rules = [symbolic(L, S, extra=len(labels))]
@@ -223,13 +223,3 @@ def _padded(run, module, nested):
     )
     padding = torch.tensor([[False] * len(item) + [True] * (S - len(item)) for item in items], device=nested.device)
     return nested.to_padded_tensor(0.0, (len(items), S, nested.size(2))), padding
-
-
-def _without_autocast_cache(function, *args):
-    """Autocast keeps the weights that it casts; those cast here, without gradients, must not serve the model."""
-    before = torch.is_autocast_cache_enabled()
-    torch.set_autocast_cache_enabled(False)
-    try:
-        return function(*args)
-    finally:
-        torch.set_autocast_cache_enabled(before)

@@ -221,14 +221,15 @@ def test_autocast_keeps_its_gradients():
     assert recording.traces[0].name == "attention"
 
 
-def test_a_graph_that_is_run_again_for_its_gradients_is_recorded_once():
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_a_graph_that_is_run_again_for_its_gradients_is_recorded_once(reentrant):
     class Again(nn.Module):
         def __init__(self):
             super().__init__()
             self.attention = multihead(E, H, batch_first=True)
 
         def forward(self, x):
-            return torch.utils.checkpoint.checkpoint(lambda x: self.attention(x, x, x)[0], x, use_reentrant=False)
+            return torch.utils.checkpoint.checkpoint(lambda x: self.attention(x, x, x)[0], x, use_reentrant=reentrant)
 
     assert len(recorded(Again(), X).traces) == 1
 

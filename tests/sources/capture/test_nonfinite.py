@@ -147,6 +147,15 @@ def test_backward_alone_elsewhere():
     assert cause.trace is None and "gradient of 1." in cause.sentence
 
 
+def test_a_gradient_that_arrives_broken_is_not_the_attentions():
+    class Root(nn.Module):
+        def forward(self, x):
+            return (x * 0).sqrt()
+
+    cause = train(nn.Sequential(ByHand(lambda q, k, v: (q @ k.mT).softmax(dim=-1) @ v), Root()), [(X,)]).cause
+    assert cause.trace is None and "gradient of 0.out." in cause.sentence
+
+
 def test_what_is_watched_computes_what_it_computed():
     def steps(watched):
         model = Model()

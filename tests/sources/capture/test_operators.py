@@ -448,6 +448,29 @@ def test_scores_that_are_changed_otherwise_keep_their_maps_and_that_is_said():
     assert "changed by tanh" in recording.notes[0]
 
 
+def test_a_fill_that_does_not_hide_keeps_the_maps_and_that_is_said():
+    def filled(q, k, v):
+        w = (q @ k.mT).masked_fill(CAUSAL, -2).softmax(dim=-1)
+        return w @ v, w
+
+    model = Attention(filled)
+    recording = recorded(model, X)
+    assert np.array_equal(recording.traces[0].weights, model.own) and "changed by masked_fill" in recording.notes[0]
+
+
+def test_scores_that_change_unseen_keep_the_maps_and_that_is_said():
+    def unseen(q, k, v):
+        scores = q @ k.mT
+        scores.data.mul_(2)  # behind autograd's back
+        w = scores.softmax(dim=-1)
+        return w @ v, w
+
+    model = Attention(unseen)
+    with torch.no_grad(), mha_viz.record(model) as recording:
+        model(X)
+    assert np.array_equal(recording.traces[0].weights, model.own) and "cannot be told" in recording.notes[0]
+
+
 def test_a_factor_for_each_key_keeps_the_maps_and_that_is_said():
     def weighed(q, k, v):
         w = ((q @ k.mT) * torch.linspace(1, 2, L)).softmax(dim=-1)
