@@ -76,12 +76,22 @@ def test_a_wrong_value_is_named_with_its_rule_and_the_nearest_right_one(values, 
         ({"cell": (1,)}, "cell"),
         ({"cell": (None, None)}, "cell"),
         ({"heads": ()}, "heads"),
+        ({"layer": -1}, "layer"),
+        ({"layer": None}, "layer"),
+        ({"what_if": "2=zero"}, "what_if"),
+        ({"what_if": None}, "what_if"),
     ],
 )
 def test_a_wrong_view_is_named(values, argument):
     with pytest.raises(Wrong) as caught:
         View(**values)
     assert caught.value.argument == argument
+
+
+def test_equal_changes_of_a_layer_are_one_view():
+    assert View(what_if=" 1:3=zero   1:0=mean ") == View(what_if="1:0=mean 1:3=zero")
+    assert View(what_if="0:temperature=1") == View(), "which changes nothing"
+    assert to_address(**asdict(View(layer=2, what_if="2:0=mean"))) == {"layer": "2", "what_if": "2:0=mean"}
 
 
 def test_trailing_zeros_of_padding_say_nothing():
@@ -124,7 +134,8 @@ plausible = st.builds(
     source_len=st.none() | st.integers(1, 9), words=st.none() | st.just("a b\nc d € <s>"), positions=st.booleans(),
 )  # fmt: skip
 views = st.builds(
-    View, item=st.integers(0, 9), heads=st.none() | st.just((2, 0)), order=st.sampled_from(["difference", "index"]),
+    View, layer=st.integers(0, 40), what_if=st.sampled_from(["", "1:2=zero 1:keys=3,4", "0:temperature=0.5"]),
+    item=st.integers(0, 9), heads=st.none() | st.just((2, 0)), order=st.sampled_from(["difference", "index"]),
     weighting=st.sampled_from(["weights", "norms"]),
     limits=st.none() | st.just((0.125, 0.5)), scale=st.sampled_from(["linear", "log"]), opened=st.booleans(),
     pinned=st.none() | st.just("seed=8&causal=1"),

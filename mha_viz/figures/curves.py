@@ -18,13 +18,10 @@ def curves(steps, lines, step=None, theme="light", width=480, height=150):
     to the largest value.
     """
     theme = THEMES[theme]
-    finite = [value for values in lines.values() for value in values if value is not None and math.isfinite(value)]
-    high = max([1.0, *finite])
+    high = max([1.0, *(value for values in lines.values() for value in known(values))])
     places = list(range(len(steps)))
     right = 14 + max((width_of(name, 13) for name in lines), default=0)
-    ends = _apart(
-        [(values[-1] if values and values[-1] is not None else 0) / high for values in lines.values()], 15 / (height - 40)
-    )
+    ends = _apart([([0.0] + known(values))[-1] / high for values in lines.values()], 15 / (height - 40))
     data = [
         {
             "type": "scatter", "mode": "lines", "x": places, "y": list(values), "name": name,
@@ -63,6 +60,11 @@ def curves(steps, lines, step=None, theme="light", width=480, height=150):
     return go.Figure({"data": data, "layout": layout})
 
 
+def known(values):
+    """Those that are numbers, and finite."""
+    return [value for value in values if value is not None and math.isfinite(value)]
+
+
 def _apart(places, least):
     """``places``, 0 to 1, moved so that no two are nearer than ``least``, in their order."""
     order, moved = sorted(range(len(places)), key=lambda i: places[i]), list(places)
@@ -74,7 +76,6 @@ def _apart(places, least):
 
 def describe(steps, lines, step=None):
     """What the curves show, in words: their text alternative."""
-    ends = "; ".join(
-        f"{name} from {values[0]:.3f} to {values[-1]:.3f}" for name, values in lines.items() if values[0] is not None
-    )
+    told = {name: known(values) for name, values in lines.items()}
+    ends = "; ".join(f"{name} from {values[0]:.3f} to {values[-1]:.3f}" for name, values in told.items() if values)
     return f"Over {steps[-1]} training steps: {ends}." + ("" if step is None else f" Marked: after {step} steps.")

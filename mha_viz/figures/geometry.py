@@ -245,15 +245,20 @@ def arrange_all(width, tiles, queries, keys, row_texts, column_texts, numbered=F
 
 def arrange_grid(width, rows, columns, queries, keys, left, bar_ticks=BAR_TICKS, labels=LABELS):
     """The Geometry of ``rows`` × ``columns`` tiles alone, ``left`` px to their left for the names of rows; a colour bar beside them, or
-    below where that leaves them too little."""
+    below where that leaves them too little. Where so many columns have no room for their numbers, each row becomes several, evenly
+    filled."""
     stacked = width < NARROW
     beside, legend = (12, 56) if stacked else (BAR + bar_ticks, 32)
-    room = max((width - left - beside - 2 * EDGE - (columns - 1) * GAP) // columns, 1)
+    room_in = lambda columns: (width - left - beside - 2 * EDGE - (columns - 1) * GAP) // columns  # noqa: E731
+    even = [fewer for fewer in range(1, columns + 1) if columns % fewer == 0]
+    fitting = max([fewer for fewer in even if room_in(fewer) + GAP - 4 >= labels["number"]], default=1)
+    room = max(room_in(fitting), 1)
     cell = _cell(queries, keys, min(room, 112), 88 if rows < 4 else 56 if rows < 9 else 44, largest=28, smallest_side=min(room, 32))
     tile = keys * cell[0], queries * cell[1]
     across = min(max(math.ceil(tile[0] - 1e-6), 112), room)  # a label may need more room than a narrow tile
     words = "percent" if across + GAP - 4 >= labels["percent"] else "number"
     label_height = LABEL_HEIGHTS[words]
+    columns, rows = fitting, rows * columns // fitting
     step = across + GAP, math.ceil(tile[1] - 1e-6) + label_height + 4
     area = Box(left, CAPTION, (columns - 1) * step[0] + math.ceil(tile[0] - 1e-6) + 2 * EDGE, rows * step[1] + EDGE)
     strip = Strip(columns, rows, area, cell, tile, step, label_height, words)

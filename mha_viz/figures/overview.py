@@ -64,13 +64,17 @@ def captions(traces, layers, view):
     statistic = "difference" if view.order == "index" else view.order
     phrase = around.SAID[statistic][1]
     left_out = len(traces) - len(layers)
-    others = f"; {left_out} others have maps of another size" if left_out else ""
-    return f"Every head of {len(layers)} layers, with its {phrase}{others}", f"{len(layers)} layers{others}"
+    others = f"; {left_out} other{' has' if left_out == 1 else 's have'} maps of another size" if left_out else ""
+    return f"Every head of {counted(layers)}, with its {phrase}{others}", f"{counted(layers)}{others}"
+
+
+def counted(layers):
+    return f"{len(layers)} layer{'' if len(layers) == 1 else 's'}"
 
 
 def describe(traces, view, layer):
     """What the overview shows, in words: its text alternative."""
     chosen = choose(traces[layer], view)
     layers, H = alike(traces, layer, chosen.item), traces[layer].weights.shape[1]
-    what = f"{len(layers)} layers by {H} heads as small maps{around.weighted(traces[layer])}"
+    what = f"{counted(layers)} by {H} heads as small maps{around.weighted(traces[layer])}"
     return f"Overview of {what}. Layer {layer} head {chosen.head} is chosen."

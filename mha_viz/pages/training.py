@@ -20,7 +20,7 @@ def train_button(name):
         training(name)
 
 
-@st.dialog("Train it here", width="large")
+@st.dialog("Train it here", width="large", on_dismiss="rerun")  # which ends a run that trains
 def training(name):
     """Start, stop, and what has come of it so far: what is reached when somebody stops stays on show."""
     from mha_viz.studies.training import recipe_of, train
