@@ -84,7 +84,7 @@ class Run:
         self.kept, self.said, self.outside, self.last_called = [], {}, {}, {}
         self.calls, self.padded_length = {}, None
         self.gathered = {}  # module → how many keys its last call had, where queries and keys are one sequence
-        self.projections = {}  # (id, version) of an output projection's tensors → (the tensors, their arrays)
+        self.projections = {}  # where an output projection's tensors lie, and their version → (the tensors, their arrays)
         self.used, self.counted, self.memory = 0, {}, masks.Memory()  # bytes, arrays by id, what masks are
 
     @contextmanager
@@ -235,7 +235,7 @@ class Run:
             self.used += array.nbytes
 
     def _projection(self, *tensors):
-        return tuple(None if t is None else (id(t), masks.version(t)) for t in tensors)
+        return tuple(None if t is None else (t.data_ptr(), t.shape, t.stride(), masks.version(t)) for t in tensors)
 
     def _items(self, N):
         items = self.filters.items

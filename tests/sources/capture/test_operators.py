@@ -401,6 +401,11 @@ def test_the_output_projection_of_gpt2():
     model.out = Conv1D()
     (trace,) = recorded(model, X).traces
     assert np.allclose(trace.output, outcome(model, X)[0], atol=1e-5)
+    with mha_viz.record(model) as recording:
+        for _ in range(2):
+            model(X)
+    one, other = (trace.call.out_weight for trace in recording.traces)
+    assert one is other  # kept once for all steps
 
 
 @pytest.mark.parametrize("bias", [False, True])
