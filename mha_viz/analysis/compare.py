@@ -49,7 +49,7 @@ def common(a, b):
         return Common(items, (), False, tuple(notes))
     if heads_a != heads_b:
         notes.append(
-            f"A has {heads_a} heads and B {heads_b}: the average can be compared with the average, and heads from 0 to {heads - 1} "
+            f"A has {_count(heads_a)} and B {heads_b}: the average can be compared with the average, and heads from 0 to {heads - 1} "
             "by their number, which says nothing about what they do."
         )
     differing = [n for n in range(items) if (a.query_tokens[n], a.key_tokens[n]) != (b.query_tokens[n], b.key_tokens[n])]
@@ -87,6 +87,10 @@ def largest_changes(a, b, item, heads=None, count=10):
         )
         for head, row, key in zip(*np.unravel_index(cells, change.shape), strict=True)
     ]  # fmt: skip
+
+
+def _count(heads):
+    return f"{heads} head{'' if heads == 1 else 's'}"
 
 
 def _size(size):

@@ -6,15 +6,17 @@ import streamlit as st
 from mha_viz.core.rules import Wrong
 from mha_viz.pages.messages import plain, spelled
 from mha_viz.pages.toolbar import change
+from mha_viz.settings.interventions import read_interventions, told
 
 COUNT = 10
 
 
-def changes(a, b, settings_a, settings_b, choice):
-    """What differs between the settings of A and B, what cannot be compared, and the largest changes over the heads shown."""
+def changes(a, b, from_a, from_b, choice):
+    """What differs between ``from_a`` and ``from_b``, by name what A and B were made from; what cannot
+    be compared, and the largest changes over the heads shown."""
     from mha_viz.analysis.compare import common, largest_changes
 
-    st.markdown(f"**A**: {in_words(settings_a, settings_b)}  \n**B**: {in_words(settings_b, settings_a)}")
+    st.markdown(f"**A**: {in_words(from_a, from_b)}  \n**B**: {in_words(from_b, from_a)}")
     st.markdown(output_in_words(a, b, choice.item))
     shared = common(a, b)  # what it notes is said on the picture
     same_heads = a.weights.shape[1] == b.weights.shape[1]
@@ -51,9 +53,16 @@ def output_in_words(a, b, item):
 
 
 def in_words(settings, other):
-    """What these Settings have that the others have not."""
-    mine = {name: value for name, value in vars(settings).items() if value != getattr(other, name)}
-    return plain(", ".join(f"{name} = {spelled(value)}" for name, value in mine.items()) or "the same settings")
+    """What these have that the others have not."""
+    mine = {name: value for name, value in settings.items() if value != other.get(name)}
+    return plain(", ".join(said(name, value) for name, value in mine.items()) or "the same settings")
+
+
+def said(name, value):
+    """ "seed = 8"; of interventions, sentences."""
+    if name in ("what if", "interventions"):
+        return " ".join(told(read_interventions(value))).removesuffix(".") or "nothing changed in it"
+    return f"{name} = {spelled(value)}"
 
 
 def cell_in_words(trace, item, cell):

@@ -53,7 +53,7 @@ def stage():
     st.session_state.staged = True
     settings, trace, _ = current()
     with st.container(key="stage"):
-        heads_and_average(Subject(trace, settings, draft.spelled, draft.unspelled, trace_of), paint_and_choose)
+        heads_and_average(Subject(trace, settings, 0, draft.spelled, draft.unspelled, lambda other, _: trace_of(other)), paint_and_choose)
     draft.write_address()
 
 

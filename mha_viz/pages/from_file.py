@@ -9,7 +9,7 @@ import streamlit as st
 from mha_viz.core.rules import Wrong
 from mha_viz.pages.messages import plain
 from mha_viz.settings import View
-from mha_viz.settings.rules import number, optional, ruled
+from mha_viz.settings.rules import ruled
 
 TYPES = ["safetensors", "pt", "pth", "npy", "npz", "txt", "json"]
 FILE = "MHA_VIZ_FILE"  # the file that the command line names
@@ -17,11 +17,9 @@ FILE = "MHA_VIZ_FILE"  # the file that the command line names
 
 @dataclass(frozen=True)
 class Opened:
-    """``file`` is the name of one that was opened in this session, "" for none; ``call`` is the layer of it that is pinned as A, None
-    in what is looked at, where the View has the layer."""
+    """``file`` is the name of one that was opened in this session, "" for none."""
 
     file: str = ruled("", lambda argument, value: value)
-    call: int | None = ruled(None, optional(number(0)))
 
 
 def sidebar():
@@ -30,7 +28,8 @@ def sidebar():
     st.file_uploader(
         "Open a file", TYPES, key="upload", on_change=take_upload,
         help="A recording (recording.save), weights (a state_dict as .safetensors or .pt), or attention maps (.npy, .npz, .safetensors) "
-        "from any framework. A token list (.txt, .json) names the rows and columns of what is open. Nothing leaves this machine.",
+        "from any framework. A token list (.txt, .json) names the rows and columns of what is open, a list for each batch item or one for "
+        "all; a blank line begins the next. Nothing leaves this machine. Larger files: python -m mha_viz run FILE.",
     )  # fmt: skip
     opened = state.setdefault("opened", {})
     if current() is not None and opened[current()][0].kind == "weights":
@@ -75,7 +74,7 @@ def take(look):
     state = st.session_state
     try:
         found = look()
-        if found.kind == "tokens" and current() is not None:
+        if found.kind == "tokens" and current() is not None and state.opened[current()][0].kind != "tokens":
             name_tokens(found)
         elif found.questions:
             state.asked = found
@@ -92,8 +91,19 @@ def name_tokens(found):
     from mha_viz.sources.files import open_found
 
     of, answers, _ = st.session_state.opened[current()]
-    queries, keys = found.content.lists()
-    st.session_state.opened[current()] = of, answers, open_found(of, tokens=queries, key_tokens=keys, **answers)
+    queries, keys = (one_for_all(texts, len(recording().traces[0].weights)) for texts in found.content.lists())
+    named = open_found(of, tokens=queries, key_tokens=keys, **answers)
+    named.notes = (*named.notes, f"Rows and columns are named by {found.name}.")
+    st.session_state.opened[current()] = of, answers, named
+
+
+def one_for_all(texts, count):
+    """Token lists for ``count`` batch items: a single list names them all. Raises Wrong for another number of lists."""
+    if texts is None or len(texts) == count:
+        return texts
+    if len(texts) > 1:
+        raise Wrong("token lists", len(texts), f"must be one for each batch item, {count}, or one for all. A blank line begins the next.")
+    return tuple(texts) * count
 
 
 def take_input():
@@ -150,7 +160,8 @@ def questions():
         if found.kind == "weights":
             known_output(found)
         with st.container(horizontal=True):
-            st.button("Open", type="primary", on_click=open_asked, args=(found, answers))
+            open_it = {"type": "primary", "on_click": open_asked, "args": (found, answers)}
+            st.button("Open", disabled=len(answers) < len(fields), help="Once every question has an answer.", **open_it)
             st.button("Not now", on_click=forget)
 
 
@@ -206,6 +217,8 @@ def try_answers(found):
 
 
 def in_words(choice):
+    if isinstance(choice, bool):
+        return "yes" if choice else "no"
     return ", ".join(map(str, choice)) if isinstance(choice, tuple) else str(choice)
 
 
@@ -241,21 +254,15 @@ def about():
     st.markdown(f"**{plain(found.name)}** · {found.kind}")
 
 
-def here(layer):
-    """What would be pinned: this file's layer."""
-    return Opened(current(), layer)
-
-
 def trace_of(other, layer):
     """The Trace of the pinned layer of an opened file; raises Wrong where it is not open any more."""
     opened = st.session_state.opened
     if other.file not in opened:
         raise Wrong("pinned", other.file, "is not open in this session: open the file again.", [{"pinned": None}])
     traces = opened[other.file][2].traces
-    index = layer if other.call is None else other.call
-    if index >= len(traces):
-        raise Wrong("pinned", index, f"points to layer {index}, and {other.file} has {len(traces)}.", [{"pinned": None}])
-    return traces[index]
+    if layer >= len(traces):
+        raise Wrong("pinned", layer, f"points to layer {layer}, and {other.file} has {len(traces)}.", [{"pinned": None}])
+    return traces[layer]
 
 
 def inputs(layer):

@@ -68,10 +68,6 @@ def nothing():
     return "Choose a model and a text on the left."
 
 
-def here(layer):
-    return source.settings()
-
-
 def trace_of(other, layer):
     """The Trace of the same layer where another model or text is read."""
     traces = pretrained_run(other).traces

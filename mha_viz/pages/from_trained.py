@@ -184,13 +184,11 @@ def answers(s):
 
 
 def trace_of(other, layer):
-    """The Trace of the same layer in the model of other settings."""
-    return trained_run(other).recording.traces[layer]
-
-
-def here(layer):
-    """These settings, as they are pinned."""
-    return replace(source.settings())
+    """The Trace of a layer in the model of other settings."""
+    traces = trained_run(other).recording.traces
+    if layer >= len(traces):
+        raise Wrong("pinned", layer, f"points to layer {layer}, and {other.model} has {len(traces)}.", [{"pinned": None}])
+    return traces[layer]
 
 
 def inputs(layer):

@@ -4,6 +4,7 @@ from html import escape
 
 import streamlit as st
 
+from mha_viz.core.rules import Shape
 from mha_viz.pages.draft import STAGE, change, raw
 from mha_viz.pages.toolbar import show
 from mha_viz.settings import spell
@@ -85,6 +86,8 @@ def say_findings(trace, settings):
 
 
 def spelled(value):
+    if isinstance(value, Shape):
+        return f"[{', '.join(map(str, value))}]"
     text = "none" if value in (None, ()) else spell(value).strip() or "empty"
     return text if len(text) <= 40 else text[:37] + "…"
 

@@ -116,7 +116,7 @@ def stage():
     st.session_state.staged = True
     index, trace = layer()
     module = here()
-    subject = Subject(trace, module.here(index), source.spelled, source.unspelled, lambda other: module.trace_of(other, index))
+    subject = Subject(trace, source.settings(), index, source.spelled, source.unspelled, module.trace_of)
     with st.container(key="stage"):
         heads_and_average(subject, choose_and_mark, len(module.recording().traces) == 1, look_again)
     if not st.session_state.get("playing"):  # Back should not lead through every snapshot that was played

@@ -64,8 +64,11 @@ def chosen_number(trace, choice, pinned=None):
     in_head, in_average = written(trace.weights[item, head, query, key]), written(trace.mean_weights[item, query, key])
     change = ""
     if pinned is not None and has_cell(pinned, choice):
-        before = pinned.weights[item, head, query, key]
-        change = f" · A <b>{written(before)}</b> · B − A <b>{trace.weights[item, head, query, key] - before:+.6f}</b>"
+        alike = pinned.weights.shape[1] == trace.weights.shape[1]  # or a head's number says nothing about the other's
+        before = pinned.weights[item, head, query, key] if alike else pinned.mean_weights[item, query, key]
+        after = trace.weights[item, head, query, key] if alike else trace.mean_weights[item, query, key]
+        moved = "undefined" if isnan(before) or isnan(after) else f"{after - before:+.6f}"
+        change = f" · A{'' if alike else ', average'} <b>{written(before)}</b> · B − A <b>{moved}</b>"
     what = "" if trace.quantity == "weight" else f"{trace.quantity}: "
     where = f"{what}head {head} · {asks} → {is_read}"
     return f"<p class='chosen' role='status'>{where} <b>{in_head}</b> · average <b>{in_average}</b>{change}</p>"

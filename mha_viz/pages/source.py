@@ -117,6 +117,7 @@ def hold(name, widget, label, spell=None, read=None, with_it=(), **options):
 
 def _take(name, read, with_it):
     state = st.session_state
+    state.playing = False  # somebody looks at something else
     value = state[f"source_{name}"]
     before = settings()
     defaults = {other: type(before).__dataclass_fields__[other].default for other in with_it}

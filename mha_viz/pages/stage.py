@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from urllib.parse import parse_qsl, urlencode
 
 import streamlit as st
 
@@ -12,19 +13,22 @@ from mha_viz.pages.messages import say_error, say_findings, say_notes, say_wrong
 from mha_viz.pages.number_panel import number_panel
 from mha_viz.pages.shapes import chosen_number, what_average_hides
 from mha_viz.pages.toolbar import change
+from mha_viz.settings import View, read, to_address
 from mha_viz.settings.interventions import read_interventions, told
 
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """What a page looks at: a ``trace``, the ``settings`` (a frozen dataclass) that it was made from, and how another is had.
+    """What a page looks at: a ``trace``, the ``settings`` (a frozen dataclass) that it was made from, the ``layer`` of these that it
+    is, and how another is had.
 
     ``spell`` writes settings as the query part of an address; ``unspell`` reads that and raises Wrong where it spells none;
-    ``trace_of`` makes the Trace of settings. So A, which is pinned, can be kept in an address and had again.
+    ``trace_of(settings, layer)`` makes a Trace. So A, which is pinned, can be kept in an address and had again.
     """
 
     trace: Trace
     settings: object
+    layer: int
     spell: Callable
     unspell: Callable
     trace_of: Callable
@@ -41,9 +45,9 @@ def heads_and_average(subject, choose_cells, strip=True, on_look=None):
     view = st.session_state.view
     changed, wrong_change = changed_trace(subject.trace, view)
     trace = shown_trace(changed, view)
-    st.session_state.pinnable = subject.spell(subject.settings)
+    st.session_state.pinnable = spelled(subject, view)
     choice = choose(trace, view)
-    pinned_from, pinned, wrong_pin = pinned_trace(subject, view)
+    a, pinned, wrong_pin = pinned_trace(subject, view)
     st.session_state.setdefault("saved", [])[:] = trace, choice, pinned  # for whoever asks to save what is shown
     with st.container(key="findings"):
         say_wrong_view()
@@ -62,21 +66,21 @@ def heads_and_average(subject, choose_cells, strip=True, on_look=None):
     st.html(chosen_number(trace, choice, pinned) + what_average_hides(trace, choice.item))
     with st.container(key="compared"):
         if pinned is not None:
-            changes(pinned, trace, pinned_from, subject.settings, choice)
+            changes(pinned, trace, a, in_full(subject.settings, subject.layer, view.what_if), choice)
     number_panel(changed, view, choice, look)
 
 
-def changed_trace(trace, view):
+def changed_trace(trace, view, kept_as="changed"):
     """The Trace with what the View changes in it, and a list of what is wrong with that; the Trace as it is where something is."""
     from mha_viz.core.intervention import changed
 
     asked = read_interventions(view.what_if)
     if view.layer >= len(asked):
         return trace, []
-    kept = st.session_state.get("changed")
+    kept = st.session_state.get(kept_as)
     if kept is None or kept[:2] != (trace, view.what_if):
         try:
-            kept = st.session_state.changed = trace, view.what_if, changed(trace, asked[view.layer])
+            kept = st.session_state[kept_as] = trace, view.what_if, changed(trace, asked[view.layer])
         except Wrong as wrong:
             return trace, [wrong]
     return kept[2], []
@@ -97,17 +101,34 @@ def picture(trace, pinned, view, look, strip):
     return spec(trace, view, **look, strip=strip), describe(trace, view)
 
 
+PLACE = ("layer", "what_if")  # fields of the View that say what is computed, and so belong to what is pinned
+
+
+def spelled(subject, view):
+    """What is shown, as it is pinned: settings, layer, and what is changed in it."""
+    place = urlencode(to_address(layer=subject.layer, what_if=view.what_if))
+    return "&".join(part for part in (subject.spell(subject.settings), place) if part)
+
+
 def pinned_trace(subject, view):
-    """The settings and the Trace of A, each None where nothing is pinned; and a list of what is wrong with what is pinned."""
+    """What A is, by name, and its Trace, each None where nothing is pinned; and a list of what is wrong with what is pinned."""
     from mha_viz.analysis import shown_trace
 
     if view.pinned is None:
         return None, None, []
     try:
-        settings = subject.unspell(view.pinned)
-        return settings, shown_trace(subject.trace_of(settings), view), []
+        pairs = dict(parse_qsl(view.pinned, keep_blank_values=True))
+        place = View(**{name: read(View, name, pairs.pop(name)) for name in PLACE if name in pairs})
+        settings = subject.unspell(urlencode(pairs) if place != View() else view.pinned)
+        trace, wrong = changed_trace(subject.trace_of(settings, place.layer), place, "changed_a")
+        return in_full(settings, place.layer, place.what_if), shown_trace(trace, view), wrong
     except Wrong as wrong:
         return None, None, [wrong]
+
+
+def in_full(settings, layer, what_if):
+    """All that makes a Trace what it is, by name: for the words that say how A and B differ."""
+    return vars(settings) | {"layer": layer, "what if": what_if}
 
 
 def choose_cells(choices):

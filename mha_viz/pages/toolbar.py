@@ -8,6 +8,7 @@ from mha_viz.core.rules import Wrong
 from mha_viz.pages import draft
 from mha_viz.pages.draft import CHOICES, PICTURE, STAGE
 from mha_viz.settings import ARRANGEMENTS, COLORS, PICTURES, SCALES, WEIGHTINGS, View
+from mha_viz.settings.interventions import read_interventions
 
 ARRANGEMENT_WORDS = {"pair": "pair", "all": "all", "one": "one"}
 SCALE_WORDS = {
@@ -52,7 +53,7 @@ def toolbar(trace, view, save, can_change=True):
         if can_change:
             with lazy_popover("What if", "what_if") as shown:
                 if shown:
-                    change_layer(view, H)
+                    change_layer(trace, view)
         if view.pinned is None:
             st.button("Pin as A", on_click=pin, help="Keep this as A; change anything, and see A, B and B − A.")
         else:
@@ -61,11 +62,15 @@ def toolbar(trace, view, save, can_change=True):
         st.button("Reset", on_click=reset, help=about)
 
 
-def change_layer(view, H):
+def change_layer(trace, view):
     """What if: in the layer that is shown alone, since nobody can tell here what the layers after it would make of it."""
     from mha_viz.pages.what_if import what_if
 
+    H = trace.weights.shape[1]
+
     def put(text):
+        for one in read_interventions(text):
+            one.check(H, trace.num_positions)
         st.session_state.view = replace(st.session_state.view, what_if=text)
         draft.draw(CHOICES)  # in the toolbar stands what was wrong before, and what can be undone
 

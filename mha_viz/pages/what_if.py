@@ -64,9 +64,16 @@ def take(num_heads, change, text):
         state.wrong_what_if = None
         change(made)
     except Wrong as wrong:
-        state.wrong_what_if = wrong
+        state.wrong_what_if = named(wrong, keys)
         of = text, *num_heads.items()
         state.typed_what_if = {"of": of, "off": off, "way": way, "keys": keys, "temperature": temperature}
+
+
+def named(wrong, keys):
+    """The Wrong by the label of its control."""
+    if wrong.argument == "hidden_keys" or (wrong.argument == "interventions" and "names key" in wrong.rule):
+        return Wrong("tokens masked", keys, wrong.rule)
+    return wrong
 
 
 def undo(change):
