@@ -30,6 +30,7 @@ FAMILIES = {  # family → (its model, configuration, tokenizer)
     "mistral": ("MistralModel", WIDE | STRONG | {"num_key_value_heads": 2, "sliding_window": 4}, "sentence"),
     "gemma2": ("Gemma2Model", WIDE | STRONG | {"num_key_value_heads": 2, "head_dim": 8}, "sentence"),
     "bloom": ("BloomModel", STRONG | {"hidden_size": 32, "n_layer": 2, "n_head": 4}, "bytes"),
+    "falcon": ("FalconModel", WIDE | STRONG | {"alibi": True}, "bytes"),
     "t5": (
         "T5Model",
         {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4, "initializer_factor": 2.0},

@@ -10,7 +10,7 @@ from mha_viz.core.intervention import Intervention, changed
 from mha_viz.sources.pretrained import Pretrained, pretrained
 
 TEXT = "the foxes jump so\nit don't"
-ATTENDING = ("bert", "albert", "roberta", "deberta", "gpt2", "llama", "mistral", "gemma2", "bloom", "t5")
+ATTENDING = ("bert", "albert", "roberta", "deberta", "gpt2", "llama", "mistral", "gemma2", "bloom", "falcon", "t5")
 OUTPUT = {"bert": "attention.output.dense", "gpt2": "attn.c_proj", "llama": "self_attn.o_proj"}
 
 

@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -119,11 +120,22 @@ def test_code_that_comes_with_a_model_is_not_run(folder):
     assert "never run here" in refused(folder).rule
 
 
-def test_more_than_fits_into_memory(folder, monkeypatch):
-    class Free:
-        available = 1000
+@pytest.mark.parametrize(
+    ("file", "dtype", "factor"), [("model.safetensors", None, 1), ("pytorch_model.bin", "float16", 2), ("a.gguf", None, 8)]
+)
+def test_more_than_fits_into_memory(tmp_path, monkeypatch, file, dtype, factor):
+    """In float32, 16 bits become twice as many, and the four bits of a GGUF file eight times."""
+    (tmp_path / file).write_bytes(bytes(1000))
+    free, config = SimpleNamespace(available=2000 * factor), SimpleNamespace(dtype=dtype)
+    monkeypatch.setattr(load.psutil, "virtual_memory", lambda: free)
+    load._check_memory("mine", tmp_path, config)
+    free.available -= 1
+    with pytest.raises(Wrong, match="half of what is free"):
+        load._check_memory("mine", tmp_path, config)
 
-    monkeypatch.setattr(load.psutil, "virtual_memory", lambda: Free)
+
+def test_memory_is_looked_at_before_a_model_is_loaded(folder, monkeypatch):
+    monkeypatch.setattr(load.psutil, "virtual_memory", lambda: SimpleNamespace(available=1000))
     assert "half of what is free" in refused(folder).rule
 
 
@@ -180,6 +192,11 @@ def test_a_text_longer_than_the_models_positions_is_cut_where_it_fits(small, sav
     assert right.startswith("the fox\nso it so")
     recording = pretrained(Pretrained(saved(family), right))
     assert small.POSITIONS - 5 < len(recording.traces[0].query_tokens[1]) <= small.POSITIONS
+
+
+def test_a_model_without_positions_has_no_limit(small, saved):
+    assert load.load(saved("bloom")).positions is None
+    assert len(pretrained(Pretrained(saved("bloom"), "the fox " * 30)).traces[0].query_tokens[0]) > 2 * small.POSITIONS
 
 
 def test_the_last_text_that_fits_fits(small, saved):

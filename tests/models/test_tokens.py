@@ -1,5 +1,8 @@
 """Tokens as texts, words as tokens joined, special tokens set aside, padding cropped."""
 
+from copy import deepcopy
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -33,6 +36,16 @@ def test_a_letter_in_one_token_is_whole(saved):
         r" \xf0\x9f\x98",
         "<|endoftext|>",
     ]
+
+
+def test_tokens_that_somebody_added_are_as_they_were_added(saved):
+    from mha_viz.sources.pretrained.encode import readable
+
+    for family, added in (("gpt2", "né"), ("llama", "<end▁of>")):
+        tokenizer = deepcopy(load(saved(family)).tokenizer)
+        tokenizer.add_tokens([added])
+        assert readable(tokenizer, [added]) == [added]
+    assert readable(load(saved("gpt2")).tokenizer, ["漢"]) == ["漢"]  # no letter of bytes
 
 
 def test_a_mark_for_a_space_is_a_space(saved):
@@ -79,6 +92,10 @@ def test_padding_that_only_words_need_is_not_shown_with_tokens(saved):
 @pytest.mark.parametrize(("family", "words"), [("gpt2", ("the", "fox", "'t", ".")), ("llama", ("<s>", "the", "fox't."))])
 def test_words_are_the_tokenizers_and_never_reach_over_white_space(saved, family, words):
     assert tokens(saved(family), "the fox't.", join=True) == (words,)
+
+
+def test_white_space_that_is_a_word_to_the_tokenizer_stays_to_be_seen(saved):
+    assert tokens(saved("gpt2"), "the  fox", join=True) == (("the", " ", "fox"),)
 
 
 def test_white_space_that_the_tokens_leave_out_parts_words(saved):
@@ -132,14 +149,16 @@ def test_special_tokens_are_set_aside_in_maps_too(saved):
 
 @pytest.mark.parametrize("family", ["llama", "mistral", "t5"])
 def test_rules_and_biases_go_along(saved, family):
-    shown, aside = (
-        pretrained(Pretrained(saved(family), "the foxes don't jump", special=special)).traces[0]
-        for special in ("shown", "set aside")
-    )
-    first = shown.query_tokens[0].index(aside.query_tokens[0][0])
-    places = slice(first, first + len(aside.query_tokens[0]))
-    np.testing.assert_array_equal(aside.mask[0], shown.mask[0, :, places, places])
-    rest = shown.probabilities[0, :, places, places]
+    pair = (
+        "so it" if family == "t5" else None
+    )  # with a special token between them, so that what is left does not lie side by side
+    asked = Pretrained(saved(family), "the foxes don't jump", pair)
+    shown, aside = (pretrained(replace(asked, special=special)).traces[0] for special in ("shown", "set aside"))
+    places = [i for i, token in enumerate(shown.query_tokens[0]) if token not in ("<s>", "[CLS]", "[SEP]")]
+    assert [shown.query_tokens[0][i] for i in places] == list(aside.query_tokens[0])
+    here = np.ix_(range(4), places, places)
+    np.testing.assert_array_equal(aside.mask[0], shown.mask[0][here])
+    rest = shown.probabilities[0][here]
     np.testing.assert_allclose(aside.probabilities[0], rest / rest.sum(-1, keepdims=True), atol=1e-5)
 
 
@@ -169,7 +188,9 @@ def test_all_of_it_together(saved):
 def test_another_way_to_show_a_text_does_not_run_the_model_again(saved, monkeypatch):
     from mha_viz.sources.pretrained import run
 
-    pretrained(Pretrained(saved("bert"), SPLIT))
+    assert pretrained(Pretrained(saved("bert"), SPLIT)).traces[0].probabilities.any()
+    # what is kept for that holds no maps
+    assert callable(run.read(saved("bert"), tuple(SPLIT.splitlines()), ()).traces[0]._fields["probabilities"])
     monkeypatch.setattr(run, "load", None)
     pretrained(Pretrained(saved("bert"), SPLIT, join=True, special="set aside"))
 

@@ -114,7 +114,7 @@ def _words(one, texts):
         text, here = texts[of_text[place]], (of_text[place], of_word[place])
         between = text[spans[-1][2] : start] + text[start:end][:1] if before == here else " "
         if not any(map(str.isspace, between)):
-            spans[-1][2] = max(spans[-1][2], end)
+            spans[-1][2] = end
         else:
             words.append(place)
             spans.append([of_text[place], start, end])

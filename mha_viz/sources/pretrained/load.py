@@ -75,7 +75,6 @@ def _load(name):
             *notes,
             f"{name} has an encoder and a decoder: the encoder reads the text, and it alone is shown.",
         )
-    model.config.use_cache = False
     return Loaded(name, model.eval(), tokenizer, positions_of(model, tokenizer), notes)
 
 
