@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mha_viz.analysis.difference import real_queries
+from mha_viz.analysis.statistics import silent
 
 DIGITS = 6  # weights that agree to so many are the same to a reader
 
@@ -36,6 +37,7 @@ def what_average_hides(trace, item):
     if weights.size == 0:
         return None
     gap = np.abs(weights - average)  # [H, R, S]
+    gap[silent(trace)] = 0  # a head that is off says nothing that could be hidden
     head, row, key = (int(i) for i in np.unravel_index(gap.argmax(), gap.shape))
     weight, mean = float(weights[head, row, key]), float(average[row, key])
     digits = next((n for n in range(2, DIGITS + 1) if f"{weight:.{n}f}" != f"{mean:.{n}f}"), None)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mha_viz.analysis.hiding import leaving_no_key
+from mha_viz.analysis.hiding import UNNAMED, leaving_no_key
 from mha_viz.core.mask import Mask
 
 
@@ -67,6 +67,12 @@ def _no_key(trace):
     for (rules, heads, queries), items in places.items():
         where = [_named("item", items), *([_named("head", heads)] if heads else []), _named("query", queries)]
         together = f"{_and(rules)} together leave" if len(rules) > 1 else f"{rules[0]} leaves"
+        if rules == UNNAMED and not trace.has("q"):  # maps alone: nobody masked anything that we know of
+            yield Finding(
+                "no_key", f"{', '.join(where).capitalize()}: the maps hold no numbers there (NaN): undefined.", tuple(items), heads,
+                queries if len(queries) < L else (),
+            )  # fmt: skip
+            continue
         sentence = f"{', '.join(where).capitalize()}: {together} no key, so there is no distribution: undefined (NaN)."
         kind = "no_key"
         if trace.query_padding[np.ix_(items, queries)].all():

@@ -218,13 +218,21 @@ STATISTICS = {
 
 def statistic(trace, item, name):
     """[H]: the statistic ``name`` of STATISTICS of every head over the real queries of batch item ``item``; NaN where it has no
-    meaning. Raises Wrong for a name that there is not. Computed once for each Trace: read-only."""
+    meaning: so in a head that is off (zero), which gives no weight, though it still contributes nothing, 0. Raises Wrong for a name
+    that there is not. Computed once for each Trace: read-only."""
     known = _known.setdefault(trace, {})
     if (item, name) not in known:
         values = STATISTICS[one_of("statistic", name, tuple(STATISTICS))].function(trace, item)
+        if name != "contribution":
+            values = np.where(np.isin(np.arange(len(values)), silent(trace)), np.nan, values)  # [H]
         values.flags.writeable = False
         known[item, name] = values
     return known[item, name]
+
+
+def silent(trace):
+    """The heads that are off (zero), by number."""
+    return [head for head, way in trace.off if way == "zero"]
 
 
 def why_not(trace, item, name):
@@ -237,6 +245,9 @@ def why_not(trace, item, name):
         return None
     if not real_queries(trace, item).any():
         return f"no query of item {item} is real: each is padding or has no key left"
+    off = silent(trace)
+    if off and missing[off].all() and missing.sum() == len(off) and name != "contribution":
+        return f"head{'s' if len(off) > 1 else ''} {spans(np.sort(off))} {'are' if len(off) > 1 else 'is'} off"
     how = STATISTICS[name]
     if "positions" in how.needs and trace.tokens.positions is None:
         return "queries and keys are different sequences, which share no positions"

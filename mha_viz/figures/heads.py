@@ -4,6 +4,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from mha_viz.analysis import choose
+from mha_viz.analysis.statistics import silent
 from mha_viz.figures import around, tiles
 from mha_viz.figures.geometry import arrange, arrange_all
 from mha_viz.figures.labels import Names, numbered, width_of
@@ -45,9 +46,9 @@ def spec(trace, view, theme="light", width=1104, strip=True):
     scale = Scale.of([weights[:, ~padding]], view, trace.quantity)
     rows, columns = sides(trace, item, width)
     own = [head_map(weights[head], head, choice, scale) for head in shown]
+    of = f"of {H} head{'s' if H > 1 else ''}" + (f", {len(silent(trace))} off" if silent(trace) else "")
     average = Map(
-        f"average of {H} head{'s' if H > 1 else ''}" if view.arrangement != "all" else "average", None, trace.mean_weights[item],
-        scale, short=(f"of {H} head{'s' if H > 1 else ''}", f"of {H}"),
+        f"average {of}" if view.arrangement != "all" else "average", None, trace.mean_weights[item], scale, short=(of, f"of {H}"),
     )  # fmt: skip
     texts, ticks = (rows.widest, columns.widest, columns.numbered), ticks_width(scale)
     large, tiles_of_heads = [], None
@@ -72,7 +73,8 @@ def spec(trace, view, theme="light", width=1104, strip=True):
             tiles_of_heads = Tiles(tuple(own), looks_of(trace, item, shown), rows, columns)
         large = [Large(own[shown.index(choice.head)], looks_of(trace, item, [choice.head]), rows, columns, strong=True)]
         large += [Large(average, looks_of(trace, item, None), rows, columns)] if pair else []
-    texts = around.captions(view.order, dropped_out(trace)) if tiles_of_heads else (f"One head of {H}",)
+    alone = f"One head of {H}" + (" beside the average" if view.arrangement == "pair" else "")
+    texts = around.captions(view.order, dropped_out(trace)) if tiles_of_heads else (alone,)
     small, big = strip_pool(place, (L, S)) if tiles_of_heads else None, large_pool((L, S)) if large else None
     texts = [text + around.weighted(trace) + note for note in around.pooled(small, big, trace.quantity) for text in texts]
     found = picture(place, tiles_of_heads, large, (choice.head, choice.query, choice.key), [scale], theme, [texts])

@@ -3,6 +3,7 @@
 import time
 from dataclasses import replace
 from html import escape
+from math import isnan
 
 import streamlit as st
 
@@ -121,7 +122,7 @@ def about():
     with words:
         st.markdown(f"**{model.title}.** {model.shows}")
         st.html(scores(s))
-        st.html(answers(s))
+        st.html(roles(s))
     training = kept["snapshots"]
     lines = {"loss": [one["loss"] for one in training]}
     lines |= {name_of(name): [one["accuracy"][name] for one in training] for name in training[0]["accuracy"]}
@@ -131,6 +132,7 @@ def about():
     picture.plotly_chart(
         figure, key="curves", theme=None, width="content", config={"displayModeBar": False}, alt=describe(told, lines, at)
     )
+    st.html(answers(s))
 
 
 def name_of(answer):
@@ -145,21 +147,44 @@ def scores(s):
     told = [
         f"{name_of(name)} <b>{value:.3f}</b>{change(without.accuracy[name], value)}" for name, value in found.accuracy.items()
     ]
-    told.append(f"loss <b>{found.loss:.4f}</b>{change(without.loss, found.loss, 4)}")
+    told.append(f"loss <b>{loss(found.loss)}</b>{change(without.loss, found.loss, 4)}")
+    told.append(f"chance {1 / len(TASKS[MODELS[s.model].task].body):.2f} · {made(s.model)['parameters']:,} parameters")
     pinned = st.session_state.view.pinned
     if pinned is not None:
         try:
             _, a = accuracy(source.unspelled(pinned))
             told.append(
-                "A: " + ", ".join(f"{name_of(name)} {value:.3f}" for name, value in a.accuracy.items()) + f", loss {a.loss:.4f}"
+                "A: "
+                + ", ".join(f"{name_of(name)} {value:.3f}" for name, value in a.accuracy.items())
+                + f", loss {loss(a.loss)}"
             )
         except Wrong:
             pass  # said where A would be shown
     return f"<p class='mode'>held out, {made(s.model)['held_out']} sequences: {' · '.join(told)}</p>"
 
 
+def loss(value):
+    """A loss as a person reads it; undefined where some position has nothing to read."""
+    return "undefined" if isnan(value) else f"{value:.4f}" if value >= 1e-3 else f"{value:.1e}"
+
+
 def change(before, after, digits=3):
-    return "" if before == after else f" (unchanged model {before:.{digits}f}, {after - before:+.{digits}f})"
+    if before == after or isnan(after):
+        return ""
+    return f" (unchanged model {loss(before) if digits == 4 else f'{before:.{digits}f}'}, {after - before:+.{digits}f})"
+
+
+def roles(s):
+    """Which heads play the parts that the task has, by the weight that they put where the part reads."""
+    from mha_viz.sources.trained import accuracy
+
+    told = []
+    for name, layers in accuracy(s)[1].roles.items():
+        heads = [(value, f"{layer}·{head}") for layer, values in enumerate(layers) for head, value in enumerate(values)]
+        strong = [f"head {head} <b>{value:.2f}</b>" for value, head in sorted(heads, reverse=True)[:4] if value >= 0.5]
+        value, head = max(heads)
+        told.append(f"{name}: {', '.join(strong) or f'at most {value:.2f}, head {head}'}")
+    return f"<p class='mode'>weight where a part reads (layer·head): {' · '.join(told)}</p>"
 
 
 def answers(s):
@@ -170,17 +195,22 @@ def answers(s):
     texts = run.recording.traces[0].query_tokens[item]
     rows = [f"<tr><th>reads</th>{''.join(f'<td>{escape(text)}</td>' for text in texts)}</tr>"]
     for a, name in enumerate(run.answers):
-        cells = []
-        for place in range(len(texts)):
-            said, right = escape(run.predictions[item, place, a]), escape(run.targets[item, place, a])
-            if not run.asked[item, place, a]:
-                cells.append("<td></td>")
-            elif run.right[item, place, a]:
-                cells.append(f"<td title='right, probability {run.probability[item, place, a]:.3f}'><b>{said}</b></td>")
-            else:
-                cells.append(f"<td title='wrong, probability {run.probability[item, place, a]:.3f}'><s>{said}</s> {right}</td>")
+        cells = [answer(run, item, place, a) for place in range(len(texts))]
         rows.append(f"<tr><th>{'says' if len(run.answers) == 1 else name}</th>{''.join(cells)}</tr>")
-    return f"<div class='answers'><table>{''.join(rows)}</table></div>"
+    return f"<div class='answers' tabindex='0'><table>{''.join(rows)}</table></div>"
+
+
+def answer(run, item, place, a):
+    """One answer as a cell of a table."""
+    said, right = escape(run.predictions[item, place, a]), escape(run.targets[item, place, a])
+    probability = run.probability[item, place, a]
+    if not run.asked[item, place, a]:
+        return "<td></td>"
+    if isnan(probability):
+        return "<td title='undefined: nothing is left to read'>–</td>"
+    if run.right[item, place, a]:
+        return f"<td title='right, probability {probability:.3f}'><b>{said}</b></td>"
+    return f"<td title='wrong, probability {probability:.3f}; right is {right}'><s>{said}</s> <br>{right}</td>"
 
 
 def trace_of(other, layer):

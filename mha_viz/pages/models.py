@@ -71,8 +71,8 @@ def above():
         here().about()
         if found.cause is not None:
             st.error(f"**First not finite here.** {plain(found.cause.sentence)}", icon=":material/error:")
-        for note in found.notes:
-            st.caption(plain(note))
+        if found.notes:
+            st.caption(" ".join(map(plain, found.notes)))
     if len(found.traces) > 1:
         with st.container(key="overview_box", height=380 if len(found.traces) > 8 else "content"):
             overview(found.traces, index)

@@ -165,7 +165,7 @@ def test_a_source_that_knows_no_rules_is_told_what_can_be_told():
     mask = np.broadcast_to(undefined[..., None], (1, 1, 2, 2))
     trace = Trace({"undefined": undefined, "mask": mask}, tokens=Tokens.of(1, 2, 2))
     (finding,) = findings(trace)
-    assert finding.sentence.startswith("Item 0, query 0: mask leaves no key")
+    assert finding.sentence.startswith("Item 0, query 0: the maps hold no numbers there (NaN)")
 
 
 @pytest.mark.parametrize(

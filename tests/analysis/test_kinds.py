@@ -124,7 +124,7 @@ def test_what_is_odd_is_found_at_the_same_places(case, kind):
     found, expected = findings(other), findings(attended)
     if kind == "maps":
         assert {f.kind for f in found} == ({"no_key"} if expected else set())
-        assert all("mask leaves no key" in f.sentence for f in found)
+        assert all("the maps hold no numbers there (NaN)" in f.sentence for f in found)
     else:
         assert found == expected
     rows = np.zeros(other.undefined[0].shape, bool)

@@ -215,7 +215,7 @@ BAD = {
     "no tokens": ("words.json", b'{"a": 1}', "must be token lists"),
     "rows that are none": ("maps.npy", npy(np.ones((4, 4), np.float32)), "sum"),
     "objects": ("maps.npy", npy(np.array([{}, {}], object), allow_pickle=True), "holds Python objects"),
-    "no attention": ("layer.pt", pt({"conv.weight": torch.full((3, 3, 3), -1.0)}), "holds negative numbers"),
+    "no attention": ("layer.pt", pt({"conv.weight": torch.full((3, 3, 3), -1.0)}), "no attention layer by a name that is known"),
     "shapes that do not fit": (
         "layer.safetensors",
         save_tensors(STATE | {"out_proj.weight": np.zeros((8, 8), np.float32)}),

@@ -88,10 +88,13 @@ def about(at):
     return read(at, "mode")
 
 
+def answers_html(at):
+    return next(html.value for html in at.get("html") if "class='answers'" in html.value)
+
+
 def answered(at):
     """The rows of the table of answers, as lists of texts; a wrong one with the right one behind it."""
-    table = next(html.value for html in at.get("html") if "class='answers'" in html.value)
-    rows = re.findall(r"<tr>(.*?)</tr>", table)
+    rows = re.findall(r"<tr>(.*?)</tr>", answers_html(at))
     return [[re.sub(r"<[^>]*>", "", cell) for cell in re.findall(r"<t[dh].*?</t[dh]>", row)] for row in rows]
 
 
@@ -104,7 +107,9 @@ def test_opens_with_a_trained_model_its_scores_and_its_answers():
     assert at.query_params == {}
     assert MODELS["induction"].shows in page_text(at)
     final = record("induction")["final"]
-    assert about(at) == (f"held out, 512 sequences: accuracy {final['accuracy']['next']:.3f} · loss {final['loss']:.4f}")
+    assert about(at).startswith(f"held out, 512 sequences: accuracy {final['accuracy']['next']:.3f} · loss {final['loss']:.1e} · ")
+    assert "chance 0.04 · 39,168 parameters" in about(at)
+    assert "previous token: head 0·1 0.94 · induction: head 1·2 0.99" in page_text(at).replace("<b>", "").replace("</b>", "")
     run = trained(Trained())
     reads, says = answered(at)
     assert reads == ["reads", *(text.replace("<bos>", "&lt;bos&gt;") for text in run.recording.traces[0].query_tokens[0])]
@@ -197,7 +202,14 @@ def test_what_if_says_what_it_costs():
     said = about(models(interventions=changes))
     assert found.accuracy["next"] < 0.5 < without.accuracy["next"]
     assert f"accuracy {found.accuracy['next']:.3f} (unchanged model {without.accuracy['next']:.3f}" in said
-    assert f"loss {found.loss:.4f} (unchanged model {without.loss:.4f}" in said
+    assert f"loss {found.loss:.4f} (unchanged model {without.loss:.1e}" in said
+
+
+def test_a_position_without_a_key_has_no_answer_and_the_loss_is_undefined():
+    """Position 0 masked, <bos> may read nothing: its NaN spreads, and no answer is struck out for what is no answer."""
+    at = models(interventions="0:keys=0 1:keys=0")
+    assert "loss undefined" in about(at) and "nan" not in about(at)
+    assert "<s>" not in answers_html(at) and "undefined: nothing is left to read" in answers_html(at)
 
 
 @pytest.mark.parametrize(

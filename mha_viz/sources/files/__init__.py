@@ -9,7 +9,7 @@ from mha_viz.core.rules import Shape, Wrong
 from mha_viz.sources.files.found import Found, Question
 from mha_viz.sources.files.known import Fit, fits, read_input
 from mha_viz.sources.files.maps import look_at_maps
-from mha_viz.sources.files.read import read_file
+from mha_viz.sources.files.read import read_file, shape_of
 from mha_viz.sources.files.runs import Run
 from mha_viz.sources.files.texts import look_at_text
 from mha_viz.sources.files.weights import look_at_weights
@@ -30,7 +30,15 @@ def look(name, data):
         return Found(name, Run(content))
     if form == "text":
         return Found(name, look_at_text(name, content))
-    return Found(name, look_at_weights(content) or look_at_maps(name, content))
+    weights = look_at_weights(content)
+    if weights is None and any(key.endswith((".weight", ".bias")) for key in content):
+        held = ", ".join(f"{key} {shape_of(stored)}" for key, stored in list(content.items())[:4])
+        rule = (
+            f"holds {held}{', …' if len(content) > 4 else ''}, and no attention layer by a name that is known: in_proj_weight, q_proj and "
+            "k_proj and v_proj, query and key and value, c_attn, query_key_value."
+        )
+        raise Wrong("file", name, rule)
+    return Found(name, weights or look_at_maps(name, content))
 
 
 def open_found(found, *, tokens=None, key_tokens=None, query=None, **answers):
