@@ -12,7 +12,8 @@ from mha_viz.pages.messages import say_not_current, say_notes, say_wrong
 from mha_viz.pages.places import enter
 from mha_viz.pages.save import save
 from mha_viz.pages.shapes import mode, shape_strip
-from mha_viz.pages.stage import Subject, choose_cells, heads_and_average
+from mha_viz.pages.stage import Subject, changed_trace, choose_cells, heads_and_average
+from mha_viz.pages.statistics_table import statistics_table
 from mha_viz.pages.toolbar import toolbar
 from mha_viz.pages.warm import synthetic_trace, warm_up
 from mha_viz.settings import Settings
@@ -54,6 +55,7 @@ def stage():
     settings, trace, _ = current()
     with st.container(key="stage"):
         heads_and_average(Subject(trace, settings, 0, draft.spelled, draft.unspelled, lambda other, _: trace_of(other)), paint_and_choose)
+        statistics_table([changed_trace(trace, st.session_state.view)[0]], st.session_state.view)
     draft.write_address()
 
 
