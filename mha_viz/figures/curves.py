@@ -30,7 +30,8 @@ def curves(steps, lines, step=None, theme="light", width=480, height=150):
         }
         for i, (name, values) in enumerate(lines.items())
     ]  # fmt: skip
-    shown = places[:: max(1, math.ceil(len(places) / 7))]
+    every = max(1, math.ceil(len(places) / 7))
+    shown = [*places[: -every or None : every], *places[-1:]] if len(places) > 1 else places  # the last step always
     layout = {
         "width": width, "height": height, "margin": {"l": 34, "r": right, "t": 8, "b": 38, "autoexpand": False}, "showlegend": False,
         "paper_bgcolor": theme.paper, "plot_bgcolor": theme.paper, "font": {"family": FONT, "size": 13, "color": theme.text},

@@ -91,6 +91,8 @@ def name_tokens(found):
     from mha_viz.sources.files import open_found
 
     of, answers, _ = st.session_state.opened[current()]
+    if isinstance(of, Kept):
+        raise Wrong("file", found.name, f"names tokens, and those of {of.name} have names.")
     queries, keys = (one_for_all(texts, len(recording().traces[0].weights)) for texts in found.content.lists())
     named = open_found(of, tokens=queries, key_tokens=keys, **answers)
     named.notes = (*named.notes, f"Rows and columns are named by {found.name}.")
@@ -118,6 +120,20 @@ def take_input():
         state.wrong_source = None
     except Wrong as wrong:
         state.wrong_source = wrong
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What stands in the place of a file for a recording that never was one: nothing is asked of it."""
+
+    name: str
+    kind: str
+
+
+def keep(name, kind, recording):
+    """Look at a recording that was made in this session, beside the files that are open."""
+    st.session_state.setdefault("opened", {})[name] = Kept(name, kind), {}, recording
+    show(name)
 
 
 def put(found, answers):

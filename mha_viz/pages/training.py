@@ -16,7 +16,6 @@ def train_button(name):
     off = bool(os.environ.get(CLASS))
     why = "Off while a class is served (run --class): it would take the processor from everybody." if off else None
     if st.button("Train it here …", disabled=off, help=why or "From random weights, with the recipe of the shipped model."):
-        st.session_state.trained_here = []
         training(name)
 
 
@@ -25,7 +24,8 @@ def training(name):
     """Start, stop, and what has come of it so far: what is reached when somebody stops stays on show."""
     from mha_viz.studies.training import recipe_of, train
 
-    recipe, reports = recipe_of(name), st.session_state.trained_here
+    recipe = recipe_of(name)
+    reports = st.session_state.setdefault("trained_here", {}).setdefault(name, [])  # of this model, in this session
     st.markdown(
         f"**{MODELS[name].title}**: {recipe.steps} steps of {recipe.batch_size} sequences, from weights drawn with the seed. "
         f"The shipped weights have seed {recipe.seed}."
@@ -53,6 +53,28 @@ def training(name):
     elif reports:
         bar.progress(reports[-1].step / reports[-1].steps, f"stopped after step {reports[-1].step} of {reports[-1].steps}")
         draw(name, reports, words, curve_at, maps_at)
+    if any(report.scores for report in reports):
+        st.button("Open these heads", on_click=open_heads, args=(name, reports), help="As a file of this session, in every view.")
+
+
+def open_heads(name, reports):
+    """Look at what was trained as at any recording: every layer on the sequences that the page shows first."""
+    from mha_viz.pages import from_file, source
+    from mha_viz.recording import Recording
+
+    last = [report for report in reports if report.scores is not None][-1]
+    note = f"{MODELS[name].title}, trained here: {last.step} steps. It is kept in this session alone."
+    source.choose_source("file")
+    from_file.keep(f"{name}, trained here", "recording", Recording(heads_of(name, last), (note,)))
+    st.rerun()
+
+
+def heads_of(name, report):
+    """A Trace per layer of the model that ``report`` holds, on the sequences that the page shows first."""
+    from mha_viz.sources.models import Parameters, forward
+    from mha_viz.sources.trained import Trained
+
+    return forward(MODELS[name], Parameters.of(MODELS[name], report.state), Trained(name).tokens)[0]
 
 
 def draw(name, reports, words, curve_at, maps_at):
@@ -61,8 +83,6 @@ def draw(name, reports, words, curve_at, maps_at):
     from mha_viz.figures.curves import curves, describe
     from mha_viz.pages.from_trained import name_of
     from mha_viz.settings import View
-    from mha_viz.sources.models import Parameters, forward
-    from mha_viz.sources.trained import Trained
 
     scored = [report for report in reports if report.scores is not None]
     last, theme = scored[-1], st.context.theme.type or "light"
@@ -75,6 +95,6 @@ def draw(name, reports, words, curve_at, maps_at):
     curve_at.plotly_chart(
         curves(steps, lines, theme=theme, width=680, height=170), key=f"curve_{last.step}", alt=describe(steps, lines), **bare
     )
-    traces, _ = forward(MODELS[name], Parameters.of(MODELS[name], last.state), Trained(name).tokens)
+    traces = heads_of(name, last)
     figure = overview.spec(traces, View(order="index"), 0, theme, 680)
     maps_at.plotly_chart(figure, key=f"maps_{last.step}", alt=overview.describe(traces, View(), 0), **bare)
