@@ -17,7 +17,7 @@ WORDS = "the cat sat on the mat because the cat was tired%0Athe dog slept"
 PICTURES = {
     "first_screen.png": ("light", f"?words={WORDS}&padding=3&positions=1"),
     "compare.png": ("dark", "?pinned=seed%3D7&causal=1"),
-    "models.png": ("light", "models?layer=1&head=2&cell=20,5"),
+    "models.png": ("light", "models?layer=1&head=2&cell=20,7"),
 }
 
 
