@@ -1,0 +1,76 @@
+"""How long decoding takes with a KV cache and without one, on this machine."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mha_viz.core.decode import Decoder
+from mha_viz.core.mask import Mask
+
+LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds in which ``length`` tokens were decoded one by one: ``cached`` with the cache, ``again`` with all tokens run at each step."""
+
+    length: int
+    cached: float
+    again: float
+
+
+def time_decoding(layer, *, num_kv_heads=None, dtype="float32", lengths=LENGTHS, seconds=1.5, seed=0) -> Iterator[Timing]:
+    """A Timing for each of ``lengths``, shortest first, of one sequence of random tokens; no longer ones once ``seconds`` have gone by.
+
+    Each is the faster of two runs, the first of which also warms up. Without the cache a step runs the layer on all tokens so far and
+    keeps the last output alone, as generating without a cache does.
+    """
+    import torch
+
+    began, last = time.perf_counter(), 0.0
+    for length in lengths:
+        if time.perf_counter() - began + 4 * last > seconds:  # twice the length is four times the work without the cache
+            return
+        start = time.perf_counter()
+        decoder = Decoder(layer, Mask(length, length, len(layer.extra_keys), causal=True), 1, num_kv_heads=num_kv_heads, dtype=dtype)
+        x = torch.randn(1, length, layer.embed_dim, generator=torch.Generator().manual_seed(seed)).to(decoder.dtype)  # [1, L, E]
+        cached, again = (min(_run(run, decoder, x) for _ in range(2)) for run in (with_cache, without_cache))
+        yield Timing(length, cached, again)
+        last = time.perf_counter() - start
+
+
+def with_cache(decoder, x, added):
+    """The output [1, L, E] of tokens x [1, L, E], each step reading the cache; ``added`` [1, 1, L, L + extra] as ``Decoder.added``."""
+    import torch
+
+    decoder.forget()
+    steps = range(x.shape[1])
+    return torch.cat([decoder.run(x[:, t : t + 1], _rows(added, t, t + 1))[-1] for t in steps], dim=1)
+
+
+def without_cache(decoder, x, added):
+    """The same output, each step running all tokens so far."""
+    import torch
+
+    outputs = []
+    for t in range(x.shape[1]):
+        decoder.forget()
+        outputs.append(decoder.run(x[:, : t + 1], _rows(added, 0, t + 1))[-1][:, -1:])
+    return torch.cat(outputs, dim=1)
+
+
+def _rows(added, start, stop):
+    """Rows ``start`` to ``stop`` − 1 and the columns that are there by then: [1, 1, n, stop + extra]."""
+    import torch
+
+    rows, length = added[:, :, start:stop], added.shape[2]
+    if rows.shape[3] == length:
+        return rows[..., :stop]
+    return torch.cat([rows[..., :stop], rows[..., length:]], dim=-1)
+
+
+def _run(run, decoder, x):
+    added = decoder.added(0, x.shape[1])
+    began = time.perf_counter()
+    run(decoder, x, added)
+    return time.perf_counter() - began

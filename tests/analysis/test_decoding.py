@@ -1,0 +1,114 @@
+"""Decoding beside the full pass: how far apart, what the causal hint would do, how much work."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from mha_viz import Batch, Layer, Settings, attend, synthetic
+from mha_viz.analysis.decoding import TOLERANCE, difference, hint_difference, works
+from mha_viz.core.decode import decode, share_kv
+
+
+def waves(*shape, a=0.37):
+    return (torch.arange(math.prod(shape), dtype=torch.float64) * a).sin().reshape(shape)
+
+
+def known_layer():
+    """E 4, H 2 with weights from a formula: errors of the causal hint are known for it."""
+    module = nn.MultiheadAttention(4, 2, dtype=torch.float64)
+    with torch.no_grad():
+        for i, (_, p) in enumerate(module.named_parameters()):
+            numbers = torch.arange(p.numel(), dtype=torch.float64) * (0.7 + 0.1 * i) + i
+            p.copy_((numbers.cos() * 0.5).reshape(p.shape))
+    return Layer.from_state_dict(module.state_dict(), 2)
+
+
+def pair(dtype="float32", **settings):
+    trace = synthetic(Settings(causal=True, **settings), dtype=dtype)
+    return decode(trace.layer, trace.batch, dtype=dtype), trace
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_decoding_agrees_in_every_dtype(dtype):
+    found = difference(*pair(dtype))
+    assert found.agrees and found.tolerance == TOLERANCE[dtype] and len(found.steps) == 20
+
+
+def test_large_scores_are_rounded_more_and_allowed_it():
+    decoding, trace = pair()
+    batch = replace(trace.batch, query=4 * trace.batch.query)
+    full = attend(trace.layer, batch)
+    found = difference(decode(trace.layer, batch), full)
+    assert found.agrees
+    assert found.tolerance == pytest.approx(np.abs(full.scores).max() * 2**-23)
+    assert difference(decoding, trace, item=1).largest == pytest.approx(np.abs(trace.output[1]).max())
+
+
+def test_another_answer_does_not_agree():
+    decoding, trace = pair()
+    shared = share_kv(trace.layer, 1)
+    found = difference(decode(shared, trace.batch, num_kv_heads=1), trace)
+    assert not found.agrees and found.worst > 0.01
+    wrong = trace.output.copy()
+    wrong[2, 7, 3] += 1e-5
+    found = difference(decoding, attend_with(trace, wrong))
+    assert not found.agrees and np.argmax(found.steps) == 7
+    assert difference(decoding, attend_with(trace, wrong), item=0).agrees
+
+
+def attend_with(trace, output):
+    class Other:
+        pass
+
+    other = Other()
+    other.output, other.scores = output, trace.scores
+    return other
+
+
+def test_what_is_undefined_in_both_agrees_and_in_one_does_not():
+    decoding, trace = pair(padding=(3,), padding_side="left")
+    found = difference(decoding, trace, item=0)
+    assert np.isnan(found.steps[:3]).all() and np.isfinite(found.steps[3:]).all() and found.agrees
+    filled = np.nan_to_num(trace.output)
+    found = difference(decoding, attend_with(trace, filled), item=0)
+    assert np.isinf(found.steps[:3]).all() and not found.agrees
+    nothing = difference(*pair(padding=(20,)), item=0)
+    assert np.isnan(nothing.steps).all() and nothing.worst == 0
+
+
+def test_the_causal_hint_is_right_for_the_first_token_alone():
+    layer, batch = known_layer(), Batch(waves(1, 5, 4), causal=True)
+    decoding = decode(layer, batch, dtype="float64")
+    largest = np.abs(decoding.output).max()
+    np.testing.assert_allclose(hint_difference(decoding) * largest, [0, 0.1507, 0.0474, 0.1238, 0.0520], atol=5e-5)
+
+
+def test_the_hint_shows_each_query_the_first_key():
+    decoding, trace = pair(padding=())
+    off, layer = hint_difference(decoding, item=2), trace.layer
+    first = trace.v[2, :, 0].reshape(-1) @ layer.weights["out_proj.weight"].T + layer.weights["out_proj.bias"]  # [E]
+    largest = np.abs(trace.output[2]).max()
+    right = [np.abs(first - trace.output[2, t]).max() / largest for t in range(20)]
+    np.testing.assert_allclose(off, right, rtol=0, atol=1e-5)
+    assert off[0] < 1e-6 < 0.1 < off[1:].min()
+
+
+def test_a_prompt_of_several_tokens_is_no_case_for_the_hint():
+    trace = synthetic(Settings(causal=True))
+    off = hint_difference(decode(trace.layer, trace.batch, prompt=4))
+    assert np.isnan(off[0]) and len(off) == 17 and np.isfinite(off[1:]).all()
+
+
+def test_works_of_each_step():
+    """E 128, H 8, D 16: a token's projections are 4 · 128², each column costs it 2 · 128."""
+    trace = synthetic(Settings(causal=True, add_zero_attn=True))
+    cached, again = works(decode(trace.layer, trace.batch, prompt=3))
+    assert cached[0] == again[0] == 3 * 3 * (4 * 128**2 + 4 * 2 * 128)
+    assert cached[1] == 3 * (4 * 128**2 + 5 * 2 * 128) and again[1] == 4 * cached[1]
+    assert again[-1] == 20 * cached[-1]
+    grouped, _ = works(decode(share_kv(trace.layer, 2), trace.batch, num_kv_heads=2))
+    assert grouped[0] == 3 * (2 * 128**2 + 2 * 128 * 32 + 2 * 2 * 128)
