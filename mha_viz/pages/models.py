@@ -31,9 +31,9 @@ def page():
         say_error(wrong)
     if st.session_state.source == "file":
         from_file.questions()
-    if found is None:
+    if found is None or not found.traces:
         say_notes(source.notes())
-        st.markdown(here().nothing())
+        st.markdown(here().nothing() if found is None else f"This recording holds no attention. {plain(' '.join(found.notes))}")
         return
     above()
     toolbar_alone()

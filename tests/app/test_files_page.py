@@ -402,3 +402,11 @@ def test_examples_are_looked_for_in_all_calls_of_a_module(two_calls):
     press(at, labels[0])
     view = View(layer=first.trace, item=first.item, cell=(first.query, first.key))
     assert at.query_params == {"source": "file", "file": "run.safetensors"} | to_address(**vars(view))
+
+
+def test_a_recording_without_attention_says_why(tmp_path):
+    """As one that waited for NaN and met none."""
+    mv.Recording((), ("Nothing became NaN or infinite in 3 steps.",)).save(tmp_path / "run.safetensors")
+    at = opened_with("run.safetensors", (tmp_path / "run.safetensors").read_bytes())
+    assert "holds no attention" in page_text(at) and "Nothing became NaN or infinite in 3 steps" in page_text(at)
+    assert not at.exception and not at.get("bidi_component")
