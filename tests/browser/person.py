@@ -1,4 +1,4 @@
-"""What a person does at the Explore page in a browser, and what they see there."""
+"""What a person does at a page in a browser, and what they see there."""
 
 import itertools
 import json
@@ -11,11 +11,12 @@ IDLE = "[data-testid=stApp][data-test-script-state=notRunning]"
 READY = f"{IDLE} .mha-maps .main-svg"
 PATIENCE = 15  # seconds that anything may take on a slow machine before it counts as not happening
 
-# In the page: the meta that says what stands where, and an axis by its id.
-PLOT = "const plot = document.querySelector('.mha-maps'), axis = id => plot._fullLayout[`${id[0]}axis${id.slice(1)}`];"
+# In the page: a picture, and an axis of it by its id.
+PLOT = "const plot = document.querySelector('.st-key-%s .mha-maps'), axis = id => plot._fullLayout[`${id[0]}axis${id.slice(1)}`];"
 
 
 class Person:
+    PATH, SEED = "", "seed"  # of the page, and the key of its seed's widget
     seeds = itertools.count(1000)
 
     def __init__(self, page, address):
@@ -25,7 +26,7 @@ class Person:
 
     def open(self, **query):
         """Follow a link to the page with these values in its address."""
-        self.page.goto(f"{self.address}/?{urlencode(query)}")
+        self.page.goto(f"{self.address}/{self.PATH}?{urlencode(query)}")
         self.page.wait_for_selector(f"{READY}, [data-testid=stException]", timeout=60_000)
         self.saw_nothing_wrong()
         return self
@@ -35,12 +36,12 @@ class Person:
 
         Its seed is one that was not used here before, which tells when the page has arrived.
         """
-        if not self.page.url.startswith(self.address):
+        if not self.page.url.startswith(f"{self.address}/{self.PATH}?") and self.page.url != f"{self.address}/{self.PATH}":
             self.open()
         query = {"seed": next(self.seeds)} | query
         script = "query => { history.pushState({}, '', query); window.dispatchEvent(new PopStateEvent('popstate')) }"
         self.page.evaluate(script, f"?{urlencode(query)}")
-        eventually(lambda: self.holds("seed") == str(query["seed"]) and self.page.locator(IDLE).count())
+        eventually(lambda: self.holds(self.SEED) == str(query["seed"]) and self.page.locator(IDLE).count())
         return query["seed"]
 
     def widget(self, name):
@@ -76,8 +77,8 @@ class Person:
     def point_at(self, tile, query, key):
         self.page.mouse.move(*self.place(tile, query, key))
 
-    def click_cell(self, tile, query, key):
-        self.page.mouse.click(*self.place(tile, query, key))
+    def click_cell(self, tile, query, key, picture="picture"):
+        self.page.mouse.click(*self.place(tile, query, key, picture))
 
     def zoom(self, tile, first, last):
         """Draw a rectangle from cell to cell, (query, key) each, in one of the large maps."""
@@ -88,26 +89,26 @@ class Person:
 
     # Seeing
 
-    def place(self, tile, query, key):
+    def place(self, tile, query, key, picture="picture"):
         """The window's px at which the middle of a cell stands."""
         script = f"""([tile, query, key]) => {{
-            {PLOT}
+            {PLOT % picture}
             const {{ axes: [x, y], x0, y0 }} = plot.layout.meta.tiles[tile], box = plot.getBoundingClientRect();
             return [box.left + axis(x)._offset + axis(x).l2p(x0 + key), box.top + axis(y)._offset + axis(y).l2p(y0 + query)];
         }}"""
         return self.page.evaluate(script, [tile, query, key])
 
-    def meta(self):
-        return self.page.evaluate("document.querySelector('.mha-maps').layout.meta")
+    def meta(self, picture="picture"):
+        return self.page.evaluate(f"() => {{ {PLOT % picture} return plot.layout.meta }}")
 
-    def tiles(self):
+    def tiles(self, picture="picture"):
         """Every map as it is drawn, in order: the strip's, the chosen head's, the average's."""
         tile = "(_, i) => Array.from(plot._fullData[i].z, row => Array.from(row))"
-        script = f"() => {{ {PLOT} return JSON.stringify((plot.layout.meta.tiles ?? []).map({tile})) }}"
+        script = f"() => {{ {PLOT % picture} return JSON.stringify((plot?.layout?.meta.tiles ?? []).map({tile})) }}"
         return np.array(json.loads(self.page.evaluate(script)), np.float32)  # null, which stands for NaN, becomes NaN
 
     def zoomed_to(self):
-        script = f"() => {{ {PLOT} return [axis('x2').range, axis('y2').range, axis('x3').range, axis('y3').range].flat() }}"
+        script = f"() => {{ {PLOT % 'picture'} return [axis('x2').range, axis('y2').range, axis('x3').range, axis('y3').range].flat() }}"
         return self.page.evaluate(script)
 
     def legend(self):

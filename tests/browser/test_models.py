@@ -1,0 +1,259 @@
+"""The Models page in a real browser: what only one can tell."""
+
+import io
+
+import numpy as np
+import pytest
+
+import mha_viz as mv
+from mha_viz import Settings, Trained, View, synthetic, trained
+from mha_viz.analysis import choose
+from mha_viz.sources.models import steps
+from tests.browser.person import IDLE, Person, eventually
+
+pytestmark = pytest.mark.browser
+
+
+class Reader(Person):
+    PATH, SEED = "models", "source_seed"
+
+    def upload(self, name, data, key="upload"):
+        self.widget(key).locator("input[type=file]").set_input_files({"name": name, "mimeType": "", "buffer": data})
+
+    def where(self):
+        """The page and its address."""
+        return self.page.evaluate("location.pathname + location.search")
+
+    def arrives(self, url, key, held):
+        """Waits until the page of this address is there, its widget ``key`` holds what it should, and all is drawn."""
+        eventually(lambda: self.where() == url and self.widget(key).count() and self.holds(key) == held)
+        self.page.wait_for_selector(f"{IDLE} .st-key-picture .main-svg")
+        self.page.wait_for_timeout(300)  # a picture that is new to the page tells its width
+        self.page.wait_for_selector(IDLE)
+
+    def step(self):
+        """The training step that the slider stands at."""
+        return int(self.widget("source_snapshot").get_by_role("slider").get_attribute("aria-valuetext"))
+
+
+@pytest.fixture
+def person(usual_window, address):
+    person = Reader(usual_window, address)
+    yield person
+    person.saw_nothing_wrong()
+
+
+def shows(person, traces, view=None):
+    """The picture and the overview hold exactly these weights."""
+    view = view or View()
+    trace = traces[view.layer]
+    choice = choose(trace, view)
+    large = person.tiles()[-2:]
+    np.testing.assert_array_equal(large, [trace.weights[choice.item, choice.head], trace.mean_weights[choice.item]])
+    if len(traces) > 1:
+        weights = np.concatenate([one.weights[choice.item] for one in traces])
+        np.testing.assert_array_equal(person.tiles("overview"), weights)
+
+
+def traces(**settings):
+    return trained(Trained(**settings)).recording.traces
+
+
+def panel(person):
+    """What the panel of the chosen head is called."""
+    return person.widget("head_panel").locator("summary p").inner_text()
+
+
+# Layers and heads
+
+
+def test_a_click_in_the_overview_opens_the_head_in_its_layer(person):
+    seed = person.go()
+    eventually(shows, person, traces(seed=seed))
+    person.click_cell(4 + 2, 20, 5, "overview")
+    eventually(shows, person, traces(seed=seed), View(layer=1, head=2))
+    eventually(lambda: person.query() == {"seed": str(seed), "layer": "1", "head": "2", "cell": "20,5"})
+    assert person.text(".chosen").startswith("head 2 · query 20")
+    eventually(lambda: person.meta("overview")["chosen"] == {"head": 6, "query": 20, "key": 5})
+    eventually(lambda: panel(person).startswith("Layer 1 head 2:"))
+    assert person.holds("view_layer") == "layer 1"
+
+
+def test_what_the_toolbar_changes_is_changed_in_all_that_shows_it(person):
+    seed = person.go()
+    person.pick("view_item", "batch item 2")
+    eventually(shows, person, traces(seed=seed), View(item=2))
+    tokens = traces(seed=seed)[0].query_tokens[2]
+    eventually(lambda: person.page.locator(".answers tr").first.inner_text().split() == ["reads", *tokens])
+    person.pick("view_order", "order: entropy")
+    head = choose(traces(seed=seed)[0], View(item=2, order="entropy")).head
+    eventually(lambda: panel(person).startswith(f"Layer 0 head {head}:"))
+
+
+def test_a_row_of_the_table_opens_its_head(person):
+    seed = person.go()
+    person.widget("statistics").locator("summary").click()
+    table = person.widget("statistics_chosen").locator("canvas").first
+    table.wait_for()
+    table.scroll_into_view_if_needed()
+    eventually(lambda: person.page.locator(IDLE).count())
+    box = table.bounding_box()
+    person.page.mouse.click(box["x"] + 12, box["y"] + 36 + 35 * 5 + 17)  # the sixth row's left edge
+    eventually(lambda: person.query() == {"seed": str(seed), "layer": "1", "head": "1"})
+    eventually(shows, person, traces(seed=seed), View(layer=1, head=1))
+
+
+# Training
+
+
+def test_training_plays_and_stops_where_one_likes(person):
+    seed = person.go(model="look-both-ways-2")
+    every = steps("look-both-ways-2")
+    person.page.get_by_role("button", name="Play the training").click()
+    eventually(lambda: every[1] < person.step() < every[-1])
+    assert "snapshot" not in person.query(), "what is played writes no address"
+    person.page.get_by_role("button", name="Stop", exact=True).click()
+    person.page.get_by_role("button", name="Play the training").wait_for()
+    step = person.step()
+    eventually(lambda: person.query() == {"model": "look-both-ways-2", "seed": str(seed), "snapshot": str(step)})
+    eventually(shows, person, traces(model="look-both-ways-2", seed=seed, snapshot=step))
+    person.page.wait_for_timeout(1600)  # two more would have been played
+    assert person.step() == step
+
+
+def test_training_here_shows_how_far_it_is_and_ends_with_its_dialog(person):
+    person.go(model="look-both-ways-2")
+    for _ in range(2):  # the second finds that the first has ended
+        person.page.get_by_role("button", name="Train it here").click()
+        dialog = person.page.get_by_role("dialog")
+        dialog.get_by_role("button", name="Start").click()
+        eventually(lambda dialog=dialog: dialog.get_by_text("held-out sequences: accuracy").count())
+        assert "Somebody else" not in dialog.inner_text()
+        eventually(lambda dialog=dialog: dialog.locator(".js-plotly-plot .heatmaplayer image").count() == 2)
+        dialog.get_by_role("button", name="Close").click()
+        eventually(lambda: person.page.get_by_role("dialog").count() == 0)
+    person.page.get_by_role("button", name="Train it here").click()
+    dialog.get_by_role("button", name="Start").click()
+    eventually(lambda: dialog.get_by_text("held-out sequences: accuracy").count())
+    dialog.get_by_role("button", name="Stop").click()
+    eventually(lambda: dialog.get_by_text("stopped after step").count())
+    assert dialog.get_by_text("held-out sequences: accuracy").count() and dialog.locator(".js-plotly-plot").count() == 2
+    dialog.get_by_role("button", name="Close").click()
+    eventually(lambda: person.page.get_by_role("dialog").count() == 0)
+
+
+# From page to page
+
+
+def test_back_leads_over_pages_as_one_went(person):
+    seed = person.go()
+    person.type("source_seed", "11")
+    person.arrives("/models?seed=11", "source_seed", "11")
+    links = person.widget("pages")
+    links.get_by_text("Explore").click()
+    person.arrives("/", "seed", "7")
+    person.type("seed", "12")
+    person.arrives("/?seed=12", "seed", "12")
+    links.get_by_text("Models").click()
+    person.arrives("/models?seed=11", "source_seed", "11")
+    eventually(shows, person, traces(seed=11))
+    for url, key, held in (
+        ("/?seed=12", "seed", "12"),
+        ("/", "seed", "7"),
+        ("/models?seed=11", "source_seed", "11"),
+        (f"/models?seed={seed}", "source_seed", str(seed)),
+    ):
+        person.page.go_back()
+        person.arrives(url, key, held)
+    eventually(shows, person, traces(seed=seed))
+
+
+# Files
+
+
+def test_a_file_is_dropped_asked_about_and_opened(person, tmp_path):
+    calls = synthetic(), synthetic(Settings(seed=8))
+    mv.Recording(calls, ("A note.",)).save(tmp_path / "run.safetensors")
+    person.go()
+    person.click("view_source", "file")
+    person.upload("run.safetensors", (tmp_path / "run.safetensors").read_bytes())
+    eventually(lambda: person.query() == {"source": "file", "file": "run.safetensors"})
+    eventually(lambda: person.tiles("overview").shape == (16, 20, 20))
+    eventually(lambda: person.tiles().shape == (2, 20, 20))
+    assert "A note." in person.text(".st-key-messages")
+    before = person.tiles()
+    person.upload("cut.npy", npy(calls[0].weights)[:-100])
+    person.sees("[data-testid=stAlert]", "is cut off")
+    person.page.wait_for_selector(IDLE)
+    np.testing.assert_array_equal(person.tiles(), before)
+    person.upload("attention.npy", npy(calls[1].weights))
+    person.sees(".st-key-asked", "What are the axes of [3, 8, 20, 20]?")
+    assert person.page.get_by_text("is cut off").count() == 0
+    person.page.wait_for_selector(IDLE)
+    person.widget("asked").get_by_test_id("stBaseButton-primary").filter(visible=True).click()
+    eventually(lambda: person.query() == {"source": "file", "file": "attention.npy"})
+    eventually(lambda: person.tiles().shape[0] == 10)
+    np.testing.assert_array_equal(person.tiles()[:8], calls[1].weights[0, list(choose(calls[1], View()).order)])
+    person.click("view_source", "shipped")
+    eventually(lambda: "source" not in person.query())
+
+
+def npy(array):
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+# What it looks like
+
+# In the page: what stands in the main column, top to bottom, as boxes with what they are.
+BOXES = """() => {
+    const found = document.querySelectorAll('.answers, .mode, .shapes, .chosen, .hides, .st-key-overview .main-svg, .st-key-toolbar,'
+        + '.st-key-picture .main-svg, .st-key-curves .main-svg, .st-key-head_panel, .st-key-statistics, .st-key-view_layer');
+    return Array.from(found, e => ({ what: e.className.baseVal ?? e.className, ...e.getBoundingClientRect().toJSON() }))
+        .filter(box => box.width > 0 && box.height > 0 && !/main-svg/.test(box.what) || box.width > 200);
+}"""
+
+
+def overlapping(boxes):
+    """Pairs of boxes of which one covers a part of the other."""
+    return [
+        (a["what"], b["what"])
+        for i, a in enumerate(boxes)
+        for b in boxes[:i]
+        if (a["left"], a["top"], a["right"], a["bottom"])
+        != (b["left"], b["top"], b["right"], b["bottom"])  # layers of one picture
+        and min(a["right"], b["right"]) - max(a["left"], b["left"]) > 1
+        and min(a["bottom"], b["bottom"]) - max(a["top"], b["top"]) > 1
+    ]
+
+
+@pytest.mark.parametrize("model", ["induction", "look-both-ways-32"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844)])
+def test_every_width_and_theme_has_room(window, address, scheme, width, height, model):
+    person = Reader(window(color_scheme=scheme, viewport={"width": width, "height": height}), address)
+    person.open(model=model)
+    picture = "document.querySelector('.st-key-picture .main-svg').getBoundingClientRect()"
+    eventually(lambda: person.page.evaluate(f"{picture}.right") <= width)
+    eventually(lambda: person.page.locator(".st-key-curves .main-svg").count() and person.page.locator(IDLE).count())
+    eventually(lambda: overlapping(person.page.evaluate(BOXES)) == [])
+    assert person.page.evaluate("document.documentElement.scrollWidth") <= width
+    main = person.page.locator("[data-testid=stMain]")
+    assert main.evaluate("e => e.scrollWidth <= e.clientWidth"), "nothing is scrolled sideways"
+    boxes = person.page.evaluate(BOXES)
+    assert len(boxes) >= 8
+    assert all(box["left"] >= 0 and box["right"] <= width + 1 for box in boxes), boxes
+    paper = {"light": "rgb(255, 255, 255)", "dark": "rgb(14, 17, 23)"}[scheme]
+    for key in ("curves", "picture") + (("overview",) if model == "induction" else ()):
+        drawn = person.page.locator(f".st-key-{key} .main-svg").first
+        eventually(lambda drawn=drawn: drawn.evaluate("e => getComputedStyle(e).backgroundColor") == paper)
+    if width > 640:
+        assert person.page.evaluate(f"{picture}.top") < height, "it begins on the first screen"
+    person.saw_nothing_wrong()
+
+
+def test_pictures_say_in_words_what_they_show(person):
+    person.go()
+    for key, words in {"overview": "Overview of 2 layers by 4 heads", "picture": "average"}.items():
+        assert words in person.widget(key).locator(".mha-maps").first.get_attribute("aria-label")
