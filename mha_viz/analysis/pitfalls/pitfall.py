@@ -1,0 +1,197 @@
+"""What a pitfall is: an experiment on a real layer, with the mistake, the right way and the check that tells them apart."""
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from mha_viz.core.layer import Layer
+from mha_viz.core.rules import Wrong, one_of, whole
+
+SYMPTOMS = (
+    "NaN",
+    "rows do not sum to 1",
+    "everything uniform",
+    "wrong shape",
+    "answer changes with batch",
+    "works in eval only",
+    "sees the future",
+    "padding is read",
+    "an error",
+    "wrong numbers, no error",
+)
+ITEMS, TOKENS = 3, 8  # of the input that experiments use at most: maps stay small enough to be read cell by cell
+
+
+@dataclass(frozen=True, eq=False)
+class Bench:
+    """What experiments run on: a ``layer`` without extra keys, ``tokens`` [N, L, E] and their ``names``, N tuples of L texts."""
+
+    layer: Layer
+    tokens: np.ndarray
+    names: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def of(cls, trace):
+        """The layer and the first ITEMS items and TOKENS tokens of a Trace of self-attention; its masks stay behind."""
+        names = tuple(item[:TOKENS] for item in trace.query_tokens[:ITEMS])
+        return cls(trace.layer, trace.batch.query[:ITEMS, :TOKENS], names)
+
+    @property
+    def x(self):
+        """The tokens as a tensor [N, L, E] of its own."""
+        import torch
+
+        return torch.tensor(self.tokens)
+
+    def module(self, batch_first=True):
+        """The layer as an ``nn.MultiheadAttention`` of its own in eval mode, made without drawing a number."""
+        import torch
+        from torch import nn
+
+        weights = {name: torch.tensor(array) for name, array in self.layer.weights.items()}
+        bias = "in_proj_bias" in weights
+        made = nn.MultiheadAttention(
+            self.layer.embed_dim, self.layer.num_heads, bias=bias, batch_first=batch_first, device="meta"
+        )
+        made.load_state_dict(weights, assign=True)
+        return made.eval()
+
+    def needs(self, items=1, tokens=1, heads=1):
+        """Raises Wrong where there are fewer items, tokens or heads than that: the mistake could not be seen."""
+        have = {"batch_size": self.tokens.shape[0], "seq_len": self.tokens.shape[1], "num_heads": self.layer.num_heads}
+        for (name, count), least in zip(have.items(), (items, tokens, heads), strict=True):
+            if count < least:
+                E = self.layer.embed_dim
+                nearest = {name: least} if name != "num_heads" or E % least == 0 else {name: least, "embed_dim": least * E}
+                rule = f"must be {least} or more here: with {count} the mistake changes nothing, and no test could see it."
+                raise Wrong(name, count, rule, [nearest])
+
+
+@dataclass(frozen=True)
+class Knob:
+    """A parameter of an experiment that a person may change: a whole number from ``least`` to ``most``, or one of ``choices``."""
+
+    name: str
+    default: object
+    help: str
+    least: int = 0
+    most: int = 0
+    choices: tuple[str, ...] = ()
+
+    def check(self, value):
+        """``value`` where it keeps the rule; raises Wrong otherwise."""
+        return one_of(self.name, value, self.choices) if self.choices else whole(self.name, value, self.least, self.most)
+
+
+@dataclass(frozen=True, eq=False)
+class Map:
+    """A small map: ``values`` [R, C], NaN where undefined; ``hidden`` [R, C] bool, True where a mask hides the cell."""
+
+    title: str
+    values: np.ndarray
+    row_names: tuple[str, ...]
+    column_names: tuple[str, ...]
+    hidden: np.ndarray | None = None
+    rows: str = "query"
+    columns: str = "key"
+    quantity: str = "weight"
+
+
+@dataclass(frozen=True)
+class Number:
+    """One line of the comparison: ``what`` it is, and how it came out the wrong way and the right way, in words."""
+
+    what: str
+    wrong: str
+    right: str
+
+
+@dataclass(frozen=True, eq=False)
+class Version:
+    """One way to write it: the function ``code``, whose source is shown, and the arguments of the check that ``tried`` it."""
+
+    code: Callable
+    tried: tuple
+
+    @property
+    def source(self):
+        return inspect.getsource(self.code)
+
+
+@dataclass(frozen=True, eq=False)
+class Experiment:
+    """What came out: ``maps`` beside each other, ``numbers`` wrong against right, one ``sentence`` with the result; the ``wrong``
+    and the ``right`` Version, and the ``check`` that takes what either of them tried."""
+
+    maps: tuple[Map, ...]
+    numbers: tuple[Number, ...]
+    sentence: str
+    wrong: Version
+    right: Version
+    check: Callable
+
+    @cached_property
+    def caught(self):
+        """What the check says to the wrong version; None where it passes, since the mistake does no harm here."""
+        return verdict(self.check, *self.wrong.tried)
+
+    @cached_property
+    def objection(self):
+        """What the check says to the right version: None, it passes."""
+        return verdict(self.check, *self.right.tried)
+
+
+def verdict(check, *arguments):
+    """What ``check(*arguments)`` raises, as Python prints it; None where it passes."""
+    try:
+        check(*arguments)
+    except (AssertionError, RuntimeError, ValueError, TypeError) as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def pasted(check):
+    """The check as text to paste into one's own tests: what it imports, and its source."""
+    source = inspect.getsource(check)
+    needs = (
+        (r"\bmath\.", "import math\n"), (r"\btorch\.", "import torch\n"), (r"\bF\.", "import torch.nn.functional as F\n"),
+    )  # fmt: skip
+    imports = "".join(line for pattern, line in needs if re.search(pattern, source))
+    return f"{imports}\n\n{source}" if imports else source
+
+
+@dataclass(frozen=True, eq=False)
+class Pitfall:
+    """One pitfall: its ``title``, the SYMPTOMS by which it is found, ``why`` it happens, how to ``avoid`` it, the ``knobs`` of its
+    experiment, and the experiment itself, a function of a Bench and the knobs by name."""
+
+    name: str
+    title: str
+    symptoms: tuple[str, ...]
+    why: str
+    avoid: str
+    knobs: tuple[Knob, ...] = field(default=())
+    experiment: Callable = None
+
+    def run(self, bench, **values):
+        """The Experiment with these values of the knobs, the others at their defaults. Raises Wrong for a value that breaks its
+        rule, a knob that there is not, or an input too small to show anything."""
+        known = {knob.name: knob for knob in self.knobs}
+        for name, value in values.items():
+            if name not in known:
+                raise Wrong(name, value, f"is nothing that this experiment has; it has {', '.join(known) or 'nothing to set'}.")
+            known[name].check(value)
+        return self.experiment(bench, **{name: knob.default for name, knob in known.items()} | values)
+
+
+def pitfall(title, symptoms, why, avoid, knobs=()):
+    """Makes the decorated experiment a Pitfall, named as the function is."""
+
+    def made(experiment):
+        name = experiment.__name__.replace("_", "-")
+        return Pitfall(name, title, symptoms, why, avoid, knobs, experiment)
+
+    return made
