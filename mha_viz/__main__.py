@@ -25,10 +25,19 @@ def main(arguments=None):
     train.add_argument("--seed", type=int, help="of its first numbers and its sequences (default: the shipped one's)")
     train.add_argument("--steps", type=int, help="how long (default: as long as the shipped one)")
     train.add_argument("--out", type=Path, help="folder to write into (default: where the shipped ones are)")
+    validate = commands.add_parser("validate", help="check a layer and its input; the exit status is 1 if a check fails")
+    about_file = "settings as JSON, a recording, weights or attention maps (default: the tutorial's layer)"
+    validate.add_argument("file", nargs="?", type=Path, help=about_file)
+    validate.add_argument("--address", metavar='"?…"', help="the address of a page, or its part from the ? on, in place of a file")
+    validate.add_argument("--json", action="store_true", help='write {"of": …, "checks": […], "versions": {…}}')
     options = parser.parse_args(arguments)
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: its threads must not spin against other sessions'
     if options.command == "train":
         return train_model(options)
+    if options.command == "validate":
+        if options.file is not None and options.address is not None:
+            validate.error("a file or an address, not both")
+        return validate_source(options)
     if options.serves_class:
         os.environ[CLASS] = "1"
     if options.file is not None:
@@ -75,6 +84,39 @@ def train_model(options):
     write(options.name, reports, out, options.seed, options.steps)
     print(f"written to {out}")
     return 0
+
+
+def validate_source(options):
+    """Run every check, print each as it is done, or all as JSON; 1 if one fails, 2 if there is nothing to check."""
+    import json
+
+    from mha_viz.core.rules import Wrong
+    from mha_viz.settings import Settings
+    from mha_viz.studies import validation
+
+    try:
+        if options.file is not None:
+            of = validation.source_of_file(options.file)
+        elif options.address is not None:
+            of = validation.source_of_address(options.address)
+        else:
+            of = validation.source(Settings())
+    except Wrong as wrong:
+        print(f"python -m mha_viz validate: {wrong}", file=sys.stderr)
+        return 2
+    done = []
+    for check in validation.validate(of):
+        done.append(check)
+        if not options.json:
+            measured = f"{check.measured}: " if check.measured else ""
+            print(f"{check.verdict:<10}  {check.title} · {check.of}\n{'':12}{measured}{check.words}", flush=True)
+    failed = sum(check.verdict == "fail" for check in done)
+    if options.json:
+        print(json.dumps(validation.report(of, done), indent=1, ensure_ascii=False))
+    else:
+        print(f"\n{validation.summary(done)}")
+        print("\n".join(f"{name}: {version}" for name, version in validation.versions(of).items()))
+    return 1 if failed else 0
 
 
 def line_of(report):

@@ -1,5 +1,6 @@
-"""``python -m mha_viz run``: a file is looked at before a server is started for it."""
+"""``python -m mha_viz``: a file is looked at before a server is started for it, and checks say how they went by their status."""
 
+import json
 import os
 import sys
 
@@ -45,3 +46,29 @@ def test_a_file_that_cannot_be_opened_starts_nothing(started, tmp_path, capsys, 
     assert ended.value.code == 2
     assert said in capsys.readouterr().err
     assert not started
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [([], 0), (["--address", "?training=1"], 1), (["--address", "?embed_dim=7"], 2), (["gone.safetensors"], 2)],
+)
+def test_validate_says_by_its_status_whether_a_check_fails(capsys, arguments, status):
+    assert command_line.main(["validate", *arguments]) == status
+    said = capsys.readouterr()
+    assert ("cannot run and count as neither" in said.out) == (status < 2)
+    assert bool(said.err) == (status == 2)
+
+
+def test_validate_as_json(capsys, tmp_path):
+    (tmp_path / "settings.json").write_text('{"embed_dim": 8, "num_heads": 2, "seq_len": 4, "padding": [1]}')
+    assert command_line.main(["validate", str(tmp_path / "settings.json"), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert {"row_sums", "gradcheck", "fast_path"} <= {check["name"] for check in told["checks"]}
+    assert {check["verdict"] for check in told["checks"]} == {"pass", "cannot run"}
+    assert "torch" in told["versions"]
+
+
+def test_validate_takes_a_file_or_an_address():
+    with pytest.raises(SystemExit) as ended:
+        command_line.main(["validate", "settings.json", "--address", "?seed=8"])
+    assert ended.value.code == 2

@@ -92,17 +92,7 @@ class Call:
         import torch
 
         tokens = [torch.tensor(x).float() for x in (batch.query, batch.key, batch.value) if x is not None]
-        padding, attn_mask = batch.key_padding_mask, batch.attn_mask
-        if batch.causal or batch.window is not None:
-            rules = Mask(batch.L, batch.S, causal=batch.causal, window=batch.window).hidden()[0, 0]  # [L, S]
-            if attn_mask is None or attn_mask.dtype == bool:
-                attn_mask = rules if attn_mask is None else rules | attn_mask  # [L, S] or [N·H, L, S]
-            else:
-                attn_mask = np.where(rules, -np.inf, attn_mask)  # [L, S] or [N·H, L, S]
-        masks = [mask for mask in (padding, attn_mask) if mask is not None]
-        if len({mask.dtype == bool for mask in masks}) == 2:  # PyTorch warns of masks of two kinds
-            padding, attn_mask = _as_added(padding), _as_added(attn_mask)
-        return cls(_module(layer), tuple(tokens), _mask_tensor(padding), _mask_tensor(attn_mask))
+        return cls(module_of(layer), tuple(tokens), *mask_tensors(batch))
 
     def run(self, sequence_first=False):
         """(output, weights) as NumPy: of the right call, or of the one in which batch-first tensors are taken for sequence first."""
@@ -149,8 +139,8 @@ def _leaks(call, sequence_first):
     return np.array(moved)
 
 
-def _module(layer):
-    """The layer as the module itself, sequence first and without dropout; made without drawing a number."""
+def module_of(layer, dtype="float32", batch_first=False):
+    """The layer as an ``nn.MultiheadAttention`` with these numbers and without dropout; made without drawing a number."""
     import torch
     from torch import nn
 
@@ -159,22 +149,39 @@ def _module(layer):
         weights["in_proj_weight"] = np.concatenate([weights.pop(f"{name}_proj_weight") for name in "qkv"])  # [3E, E]
     module = nn.MultiheadAttention(
         layer.embed_dim, layer.num_heads, bias="in_proj_bias" in weights, add_bias_kv=bias_kv, add_zero_attn=layer.add_zero_attn,
-        kdim=layer.kdim, vdim=layer.vdim, device="meta",
+        kdim=layer.kdim, vdim=layer.vdim, batch_first=batch_first, device="meta",
     )  # fmt: skip
-    module.load_state_dict({name: torch.tensor(array).float() for name, array in weights.items()}, assign=True)
+    dtype = getattr(torch, dtype)
+    module.load_state_dict({name: torch.tensor(array).to(dtype) for name, array in weights.items()}, assign=True)
     return module
+
+
+def mask_tensors(batch, dtype="float32"):
+    """(key_padding_mask, attn_mask) as ``nn.MultiheadAttention`` takes them, each None where there is none: the rules ``causal`` and
+    ``window`` are part of attn_mask, and both are of one type, since PyTorch warns of masks of two."""
+    padding, attn_mask = batch.key_padding_mask, batch.attn_mask
+    if batch.causal or batch.window is not None:
+        rules = Mask(batch.L, batch.S, causal=batch.causal, window=batch.window).hidden()[0, 0]  # [L, S]
+        if attn_mask is None or attn_mask.dtype == bool:
+            attn_mask = rules if attn_mask is None else rules | attn_mask  # [L, S] or [N·H, L, S]
+        else:
+            attn_mask = np.where(rules, -np.inf, attn_mask)  # [L, S] or [N·H, L, S]
+    masks = [mask for mask in (padding, attn_mask) if mask is not None]
+    if len({mask.dtype == bool for mask in masks}) == 2:
+        padding, attn_mask = _as_added(padding), _as_added(attn_mask)
+    return _mask_tensor(padding, dtype), _mask_tensor(attn_mask, dtype)
 
 
 def _as_added(mask):
     return np.where(mask, -np.inf, 0.0) if mask.dtype == bool else mask
 
 
-def _mask_tensor(mask):
+def _mask_tensor(mask, dtype):
     import torch
 
     if mask is None:
         return None
-    return torch.tensor(mask) if mask.dtype == bool else torch.tensor(mask).float()
+    return torch.tensor(mask) if mask.dtype == bool else torch.tensor(mask).to(getattr(torch, dtype))
 
 
 def _largest(array):

@@ -1,0 +1,234 @@
+"""Checks of one way to compute against another: NumPy, PyTorch and its paths, layouts, items alone, a cache, twice the same."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from mha_viz.analysis.layout import mask_tensors
+from mha_viz.analysis.validation.check import Cannot, Measured, gap, number, question, relative, rounding
+from mha_viz.analysis.validation.subject import result
+from mha_viz.core.attend import attend
+from mha_viz.core.reference import softmax
+
+
+@question("numpy", "PyTorch and NumPy from scratch agree on this layer and input")
+def numpy_reference(s):
+    if s.trace.layer is not None and s.trace.batch is not None:
+        layer, batch = s.attended
+        right = attend(layer, batch, engine="numpy", dtype="float64")
+        output, weights = s.run_module(dtype="float64")
+        off = max(_defined(s, output, right.output), _defined(s, weights, right.weights))
+        shown = s.before()
+        far = max(_defined(s, shown.output, right.output), _defined(s, shown.weights, right.weights))
+        within = rounding(s.trace)
+        said = f" What is shown, in {s.dtype}, is {far:.2g} from it."
+        bad = f"nn.MultiheadAttention gives other numbers.{said}"
+        if far > within:  # what is shown has a tolerance of its own
+            off, bad = float("inf") if off <= within else off, f"The numbers that are shown are not the reference's.{said}"
+        return Measured(
+            "nn.MultiheadAttention against the reference, output and weights in float64", off, f"They agree.{said}", bad,
+            tolerance=rounding(s.trace, "float64"),
+        )  # fmt: skip
+    call, trace = s.call, s.before()
+    groups = call.num_heads // call.k.shape[1]
+    k = call.k.repeat(groups, axis=1).astype(np.float64)  # [N, H, S, D]
+    added = 0 if trace.mask_bias is None else trace.mask_bias.astype(np.float64)
+    scores = call.q.astype(np.float64) @ k.swapaxes(2, 3) * call.scale + added  # [N, H, L, S]
+    with np.errstate(invalid="ignore"):
+        weights = softmax(np.where(trace.mask, -np.inf, scores))
+    off, what = relative(s.trace.probabilities, weights), "weights"
+    if call.v is not None:
+        mixed = weights @ call.v.repeat(groups, axis=1).astype(np.float64)  # [N, H, L, Dv]
+        off, what = max(off, relative(s.trace.head_outputs, mixed)), "weights and head outputs"
+    return Measured(
+        f"{what}, against softmax(scale · q kᵀ + mask) v in NumPy, float64", off, "They agree.", "They follow from other numbers.",
+        tolerance=rounding(s.trace),
+    )  # fmt: skip
+
+
+@question("layouts", "Batch first and sequence first give the same")
+def layouts(s):
+    first, second = (s.run_module(batch_first=batch_first) for batch_first in (True, False))
+    shapes = first[1].shape == second[1].shape
+    off = max(_defined(s, one, other) for one, other in zip(first, second, strict=True)) if shapes else float("inf")
+    return Measured(
+        "nn.MultiheadAttention with batch_first=True against the same tokens transposed, with batch_first=False, output and weights", off,
+        "The layout changes shapes and no number.", "They differ: one of them takes items for tokens.",
+        tolerance=rounding(s.trace, "float32"),
+    )  # fmt: skip
+
+
+@question("items", "Batch items do not touch each other")
+def items(s):
+    before = result(s.before())
+    N = len(before)
+    if N == 1:
+        raise Cannot("There is one batch item.")
+    most = 0.0
+    for item in range(min(N, 8)):
+        where = np.zeros((N, s.trace.weights.shape[3]), bool)
+        where[item] = True
+        after, _ = s.replaced(where)
+        rows = np.arange(N) != item
+        if not np.isnan(before[rows]).all():
+            most = max(most, gap(result(after)[rows], before[rows]))
+    return Measured(
+        f"all other items, before and after one was replaced, for {number(min(N, 8), 'item')}", most, "Not one moved.",
+        "Items leak into each other. Is the layout right: batch_first?", tolerance=0,
+    )  # fmt: skip
+
+
+@question("item_alone", "An item alone gives what it gives in the batch")
+def item_alone(s):
+    layer, batch = s.attended
+    if batch.N == 1:
+        raise Cannot("There is one batch item: it is alone.")
+    together, most, counted = s.before(), 0.0, range(min(batch.N, 8))
+    for item in counted:
+        alone = s.attend(layer, _only(batch, item, layer.num_heads), dtype=s.dtype)
+        if not np.isnan(together.output[item]).all():
+            most = max(most, relative(alone.output[0], together.output[item]))
+    return Measured(
+        f"each of {number(len(counted), 'item')} by itself, against the batch", most, "They agree.",
+        "What an item gives depends on its company.", tolerance=rounding(s.trace),
+    )  # fmt: skip
+
+
+def _only(batch, item, num_heads):
+    one = slice(item, item + 1)
+    names = ("query", "key", "value", "key_padding_mask", "query_padding_mask")
+    kept = {name: getattr(batch, name)[one] for name in names if getattr(batch, name) is not None}
+    mask = batch.attn_mask
+    if mask is not None and mask.ndim == 3:
+        kept["attn_mask"] = mask[item * num_heads : (item + 1) * num_heads]
+    return replace(batch, **kept, query_tokens=batch.query_tokens[one], key_tokens=batch.key_tokens[one])
+
+
+@question("no_weights", "need_weights=False gives the output that is shown")
+def no_weights(s):
+    output, weights = s.run_module(dtype=_module_dtype(s), need_weights=False)
+    if weights is not None:
+        return Measured("the weights that come back, against none", 1, "", "Weights come back.", tolerance=0)
+    return Measured(
+        "nn.MultiheadAttention with need_weights=False, which runs scaled_dot_product_attention, against the output shown",
+        _defined(s, output, s.before().output), f"They agree.{_undefined(s)}", "Asking for the weights changes the output.",
+        tolerance=rounding(s.trace),
+    )  # fmt: skip
+
+
+@question("fast_path", "The fused fast path gives the output that is shown")
+def fast_path(s):
+    layer, batch = s.attended
+    padding, attn_mask = mask_tensors(batch)
+    dtype = _module_dtype(s)
+    why = {
+        "num_heads is odd": layer.num_heads % 2,
+        "query, key and value are not one tensor": batch.key is not None,
+        "the input projections are not packed into one weight": "in_proj_weight" not in layer.weights,
+        "the layer has no bias": "in_proj_bias" not in layer.weights,
+        "there are extra keys (add_bias_kv, add_zero_attn)": bool(layer.extra_keys),
+        "a mask holds floats": any(mask is not None and mask.is_floating_point() for mask in (padding, attn_mask)),
+    }
+    against = [reason for reason, holds in why.items() if holds]
+    if against:
+        raise Cannot(f"PyTorch does not take the fast path here: {'; '.join(against)}.")
+    output, weights = s.run_module(dtype=dtype, fast=True)
+    without, _ = s.run_module(dtype=dtype, fast=True, need_weights=False)
+    shown = s.before()
+    off = max(_defined(s, output, shown.output), _defined(s, weights, shown.weights), _defined(s, without, shown.output))
+    return Measured(
+        "nn.MultiheadAttention in eval mode without gradients, with and without weights, against what is shown", off,
+        f"They agree.{_undefined(s)}", "The fast path gives other numbers: in production, without gradients, that is what runs.",
+        tolerance=rounding(s.trace),
+    )  # fmt: skip
+
+
+@question("decoding", "One token at a time with a cache gives what the full pass gives")
+def decoding(s):
+    """Keys and values of earlier tokens are kept; each step projects its own token alone. Causal, whatever the layer is here."""
+    layer, batch = s.attended
+    if batch.key is not None:
+        raise Cannot("Cross-attention: keys and values come from another sequence, whole, and nothing is decoded from them.")
+    if batch.attn_mask is not None:
+        raise Cannot("An attn_mask of one's own says nothing about how it goes on, token by token.")
+    full = s.again(causal=True)
+    N, L, H, D = batch.N, batch.L, layer.num_heads, layer.head_dim
+    padded = np.zeros((N, L), bool) if batch.key_padding_mask is None else batch.key_padding_mask
+    cache, outputs = None, []
+    for t in range(L):
+        first = replace(batch, query=batch.query[:, t : t + 1], key_padding_mask=None, query_padding_mask=None, window=None,
+                        causal=False, query_tokens=None, key_tokens=None)  # fmt: skip
+        step = s.attend(layer, first, dtype=s.dtype)
+        extra = step.k.shape[2] - 1
+        new = [tensor[:, :, :1] for tensor in (step.k, step.v)]  # [N, H, 1, D]: the new token's own
+        cache = new if cache is None else [np.concatenate(pair, axis=2) for pair in zip(cache, new, strict=True)]  # [N, H, t + 1, D]
+        k, v = (np.concatenate([kept, tensor[:, :, 1:]], axis=2) for kept, tensor in zip(cache, (step.k, step.v), strict=True))
+        scores = step.q @ k.swapaxes(2, 3) / math.sqrt(D)  # [N, H, 1, t + 1 + extra]
+        near = np.arange(t + 1) <= t - (batch.window or t + 1)  # out of the window
+        if padded.dtype == bool:
+            hidden = np.pad(padded[:, : t + 1] | near, [(0, 0), (0, extra)])
+            scores = np.where(hidden[:, None, None], -np.inf, scores)
+        else:
+            scores = scores + np.pad(np.where(near, -np.inf, padded[:, : t + 1]), [(0, 0), (0, extra)])[:, None, None]
+        mixed = (softmax(scores) @ v).reshape(N, H * D)  # [N, H, 1, D] → [N, H·D]
+        weight, bias = layer.weights["out_proj.weight"], layer.weights.get("out_proj.bias", 0)
+        outputs.append(mixed @ weight.T + bias)  # [N, E]
+    rows = ~full.undefined.any(axis=1)
+    if not rows.any():
+        raise Cannot("Every query is undefined.")
+    off = relative(np.stack(outputs, axis=1)[rows], full.output[rows])
+    added = "" if batch.causal else ", with a causal mask added to this layer"
+    return Measured(
+        f"{number(L, 'step')} with a KV cache against the full pass{added}, relative to the largest output", off, "They agree.",
+        "Decoding gives other numbers. The causal hint at one query is aligned top-left and shows it the first key only.",
+        tolerance=rounding(full),
+    )  # fmt: skip
+
+
+@question("dropout_off", "Dropout is off")
+def dropout_off(s):
+    layer, _ = s.attended
+    p = layer.dropout if s.trace.training else 0.0
+    return Measured(
+        "the share of weights that is dropped, against 0", p, "Eval mode: no weight is dropped.",
+        f"Train mode: a share of {p:g} of the weights is dropped, and others are larger for it. Call .eval() before evaluating.",
+        tolerance=0,
+    )  # fmt: skip
+
+
+@question("deterministic", "The same input gives the same output, twice")
+def deterministic(s):
+    import torch
+
+    layer, batch = s.attended
+    one, two = (
+        s.attend(layer, batch, dtype=s.dtype, training=s.trace.training, generator=torch.Generator().manual_seed(seed)) for seed in (1, 2)
+    )
+    moved = max(gap(one.output, two.output), gap(one.weights, two.weights))
+    mode = "train" if s.trace.training else "eval"
+    return Measured(
+        f"two runs in {mode} mode, from two states of the random generator", moved, "Equal to the last bit.",
+        "Two runs differ: dropout is drawn anew each time, or something else is.", tolerance=0,
+    )  # fmt: skip
+
+
+def _module_dtype(s):
+    return "float64" if s.dtype == "float64" else "float32"
+
+
+def _defined(s, one, other):
+    """How far apart two arrays [N, L, E] or [N, H, L, S] are, relative, in the rows that are defined."""
+    rows = ~s.trace.undefined  # [N, H, L]
+    rows = rows.all(axis=1) if one.ndim == 3 else rows
+    if not rows.any():
+        raise Cannot("Every query is undefined in some head: no row is left to compare.")
+    return relative(one[rows], other[rows])
+
+
+def _undefined(s):
+    rows = int(s.trace.undefined.any(axis=1).sum())
+    left = f" {number(rows, 'row')} without a key left out: PyTorch gives NaN there on one path and the output's bias on another."
+    return left if rows else ""
+
+

@@ -1,0 +1,139 @@
+"""What a check is: a figure, what it is held to, and a verdict in words."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from mha_viz.core.rules import Wrong
+
+PASS, FAIL, CANNOT = "pass", "fail", "cannot run"
+ROUNDING = {"float64": 1e-12, "float32": 1e-6, "float16": 2e-3}  # of an output, relative to the largest; bfloat16 leaves as float32
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check, done.
+
+    ``compared`` says what was held beside what, ``figure`` how far it was off or how many were, and ``tolerance`` the most that it
+    may be for the dtype; the ``least`` in its place for a figure that has to be larger. Each is None where there is none. ``verdict`` is
+    "pass", "fail" or "cannot run", which counts as neither; ``words`` say it plainly. ``of`` names the layer.
+    """
+
+    name: str
+    title: str
+    compared: str
+    figure: float | None
+    tolerance: float | None
+    least: float | None
+    verdict: str
+    words: str
+    seconds: float
+    of: str = ""
+
+    @property
+    def measured(self):
+        """The figure beside what it is held to, as in "1.4e-07 ≤ 1e-06"; "" where there is none."""
+        if self.figure is None:
+            return ""
+        if self.least is not None:
+            return f"{written(self.figure)} {'>' if self.figure > self.least else '≤'} {written(self.least)}"
+        if self.tolerance is None:
+            return written(self.figure)
+        return f"{written(self.figure)} {'≤' if self.figure <= self.tolerance else '>'} {written(self.tolerance)}"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a check's function returns: ``good`` is said where the figure is within the tolerance, ``bad`` where it is not."""
+
+    compared: str
+    figure: float
+    good: str
+    bad: str
+    tolerance: float | None = None
+    least: float | None = None
+
+    @property
+    def verdict(self):
+        within = self.figure <= self.tolerance if self.least is None else self.figure > self.least
+        return PASS if within else FAIL  # NaN is never within
+
+
+class Cannot(Exception):
+    """Why a check has nothing to say about what it was given; a ``figure`` where something was measured all the same."""
+
+    def __init__(self, why, compared="", figure=None):
+        super().__init__(why)
+        self.compared, self.figure = compared, figure
+
+
+@dataclass(frozen=True)
+class Question:
+    """One check before it is done: ``measure(subject)`` returns Measured or raises Cannot."""
+
+    name: str
+    title: str
+    measure: Callable
+
+    def ask(self, subject):
+        """The Check of this subject."""
+        began = time.perf_counter()
+        least = tolerance = None
+        try:
+            found = self.measure(subject)
+            compared, figure, tolerance, least, verdict = found.compared, found.figure, found.tolerance, found.least, found.verdict
+            words = found.good if verdict == PASS else found.bad
+        except Cannot as why:
+            compared, figure, verdict, words = why.compared, why.figure, CANNOT, str(why)
+        except (Wrong, RuntimeError, AssertionError, MemoryError) as error:
+            compared, figure, verdict = "", None, CANNOT
+            words = str(error) if isinstance(error, Wrong) else f"PyTorch refuses: {type(error).__name__}: {error}"
+        seconds = time.perf_counter() - began
+        return Check(self.name, self.title, compared, figure, tolerance, least, verdict, words, seconds, subject.name)
+
+
+def question(name, title):
+    """Make a Question of a function: its ``name`` and the ``title`` that says what has to hold."""
+    return lambda measure: Question(name, title, measure)
+
+
+def gap(one, other):
+    """The largest |one − other|; ∞ where one is NaN and the other is not. Raises Cannot where no number is left to compare."""
+    one, other = np.asarray(one, np.float64), np.asarray(other, np.float64)
+    blank = np.isnan(one)
+    if (blank != np.isnan(other)).any():
+        return float("inf")
+    if blank.all():
+        raise Cannot("No number is left to compare: all of it is undefined (NaN), padding, or not there.")
+    with np.errstate(invalid="ignore"):
+        return float(np.nanmax(np.abs(one - other)))
+
+
+def relative(one, other):
+    """The gap, relative to the largest number of ``other``; the gap itself where that is 0."""
+    off = gap(one, other)
+    largest = float(np.nanmax(np.abs(np.asarray(other, np.float64))))
+    return off / largest if largest else off
+
+
+def rounding(trace, dtype=None):
+    """How far two right ways to compute may be apart in ``dtype``, the Trace's where None, relative to the largest number.
+
+    A rounding error of a score s is |s| times the dtype's, and exp(s) carries it over into the weight: where scores are large, so
+    is the tolerance.
+    """
+    dtype = trace.probabilities.dtype.name if dtype is None else dtype
+    if not trace.has("scores"):
+        return ROUNDING[dtype]
+    scores = np.abs(trace.scores[np.isfinite(trace.scores)])
+    return ROUNDING[dtype] * max(1.0, float(scores.max(initial=0)))
+
+
+def written(figure):
+    return f"{figure:,}" if isinstance(figure, int) else "∞" if figure == float("inf") else f"{figure:.3g}"
+
+
+def number(count, what, plural=None):
+    return f"{count:,} {what if count == 1 else plural or what + 's'}"

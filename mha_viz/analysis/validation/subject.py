@@ -1,0 +1,154 @@
+"""What is validated, and how it is run again with something changed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mha_viz.analysis.layout import mask_tensors, module_of
+from mha_viz.analysis.validation.check import Cannot
+from mha_viz.core.attend import attend, call_of, trace_of_call
+from mha_viz.core.trace import Trace
+
+MOST_RUNS = 24  # that one check makes
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A ``trace`` to validate, and what its checks run: ``attend`` on its Layer and Batch, ``rerun`` on its Call where only q, k, v are
+    known, ``module`` for PyTorch's own. What another layer gives in their place is validated as well."""
+
+    trace: Trace
+    attend: Callable = attend
+    rerun: Callable = trace_of_call
+    module: Callable = module_of
+
+    @property
+    def name(self):
+        return self.trace.name
+
+    @property
+    def dtype(self):
+        return self.trace.probabilities.dtype.name
+
+    @property
+    def real(self):
+        """[N, L] bool: queries that are no padding."""
+        return ~self.trace.query_padding
+
+    @property
+    def attended(self):
+        """(layer, batch); raises Cannot where the Trace has none."""
+        self._check_whole()
+        if self.trace.layer is None or self.trace.batch is None:
+            raise Cannot("What went into the layer and its input projections are not known here: only what came out of them.")
+        return self.trace.layer, self.trace.batch
+
+    @property
+    def call(self):
+        """The Call; raises Cannot where the Trace holds its weights alone."""
+        self._check_whole()
+        if not self.trace.has("q", "k"):
+            raise Cannot("The attention weights alone are known here: nothing can be computed again from them.")
+        return call_of(self.trace)
+
+    @property
+    def mask(self):
+        """[N, H, L, S] bool, True where a query may not attend; raises Cannot where only zeros in the weights tell of a mask."""
+        if not self.trace.has("q", "k"):
+            raise Cannot("The attention weights alone are known here: which keys a mask hid, they do not say.")
+        return self.trace.mask
+
+    @property
+    def padded(self):
+        """[N, S] bool: keys that are hidden as padding, extra columns included; raises Cannot where there are none."""
+        N, S = len(self.trace.weights), self.trace.weights.shape[3]
+        hidden = np.zeros((N, S), bool)
+        rules, batch = self.trace.rules, self.trace.batch
+        if rules is None:
+            raise Cannot("The attention weights alone are known here: which keys are padding, they do not say.")
+        if rules.padded is not None:
+            hidden[:, : rules.num_keys] |= rules.padded
+        if batch is not None and batch.key_padding_mask is not None and batch.key_padding_mask.dtype != bool:
+            hidden[:, : rules.num_keys] |= np.isneginf(batch.key_padding_mask)
+        if not hidden.any():
+            raise Cannot("No key is padded here. Pad an item to check what padding does.")
+        return hidden
+
+    def _check_whole(self):
+        if self.trace.off:
+            raise Cannot("A head is off in this Trace: what is left of it is no multi-head attention. Check it with its heads on.")
+        if self.trace.plain is not self.trace:
+            raise Cannot("Its cells are no attention weights.")
+
+    def again(self, dtype=None, **changed):
+        """The Trace of the same layer, in eval mode, on the same batch with these of its fields changed."""
+        layer, batch = self.attended
+        return self.attend(layer, replace(batch, **changed), dtype=dtype or self.dtype)
+
+    def replaced(self, where):
+        """(the Trace in which the tokens ``where`` [N, S] hold other, larger numbers; [N, L] bool, the rows that ask what they asked).
+
+        In self-attention a token asks as well as it is read.
+        """
+        rng = np.random.default_rng(0)
+        if self.trace.batch is not None and self.trace.layer is not None:
+            _, batch = self.attended
+            where = where[:, : batch.S]
+            names = ("query",) if batch.key is None else ("key",) if batch.value is None else ("key", "value")
+            changed = {name: other(getattr(batch, name), where, rng) for name in names}
+            stayed = ~where if batch.key is None else np.ones((batch.N, batch.L), bool)
+            return self.again(**changed), stayed
+        call = self.call
+        changed = {"k": other(call.k, where, rng)}
+        if call.v is not None:
+            changed["v"] = other(call.v, where, rng)
+        return self.rerun(replace(call, **changed)), np.ones(self.real.shape, bool)
+
+    def before(self):
+        """The Trace that others are compared with: this one, without dropout."""
+        if self.trace.batch is not None and self.trace.layer is not None:
+            return self.again()
+        return self.rerun(self.call)
+
+    def run_module(self, *, dtype="float32", batch_first=True, need_weights=True, fast=False, batch=None):
+        """(output [N, L, E], weights [N, H, L, S] or None) of PyTorch's own module in eval mode, as NumPy; ``fast`` without gradients."""
+        import torch
+
+        layer, own = self.attended
+        batch = own if batch is None else batch
+        module = self.module(layer, dtype, batch_first).eval()
+        padding, attn_mask = mask_tensors(batch, dtype)
+        tokens = [torch.tensor(x).to(getattr(torch, dtype)) for x in (batch.query, batch.key, batch.value) if x is not None]
+        tokens = tokens if batch_first else [x.transpose(0, 1) for x in tokens]
+        query, key, value = (*tokens, *tokens[-1:] * 2)[:3]
+        with torch.set_grad_enabled(not fast):
+            output, weights = module(
+                query, key, value, padding, need_weights=need_weights, attn_mask=attn_mask, average_attn_weights=False
+            )
+        output = output if batch_first else output.transpose(0, 1)
+        return output.detach().numpy(), None if weights is None else weights.detach().numpy()
+
+
+def other(array, where, rng):
+    """``array`` [N, S, E] or [N, G, S, D] with other numbers, ten times as large, at the tokens ``where`` [N, S]."""
+    changed = np.array(array)
+    place = where[:, None] if array.ndim == 4 else where  # [N, 1, S] or [N, S]
+    place = np.broadcast_to(place, array.shape[:-1])
+    finite = array[np.isfinite(array)].astype(np.float64)
+    size = 10 * max(float(np.sqrt((finite**2).mean())) if finite.size else 1.0, 1e-3)
+    changed[place] = rng.normal(0, size, (int(place.sum()), array.shape[-1]))
+    return changed
+
+
+def result(trace):
+    """What a call came to, [N, L, …]: its output, or what is known before it."""
+    for name in ("output", "concat"):
+        if trace.has(name):
+            return getattr(trace, name)
+    return trace.probabilities.swapaxes(1, 2)  # [N, L, H, S]
+
+
+def spread(count, most=MOST_RUNS):
+    """At most ``most`` of the numbers from 0 to ``count`` − 1, evenly, the first and the last among them."""
+    return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(int)).tolist()

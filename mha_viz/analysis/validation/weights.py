@@ -1,0 +1,209 @@
+"""Checks of the weights and of what hides keys: rows, padding, masks, what comes later."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from mha_viz.analysis.causes import spans
+from mha_viz.analysis.validation.check import Cannot, Measured, gap, number, question, relative, rounding
+from mha_viz.analysis.validation.subject import result, spread
+from mha_viz.core.maps import CLOSE
+
+SUMS = {"float64": 1e-12, "float32": 1e-6, "float16": 1e-3}  # how far from 1 a row may sum; maps that were saved: maps.CLOSE
+LONGER = 3  # tokens of padding that are added
+
+
+@question("row_sums", "Every row of weights sums to 1")
+def row_sums(s):
+    trace = s.trace
+    rows = trace.probabilities[~trace.undefined].astype(np.float64)  # [R, S]
+    if not len(rows):
+        raise Cannot("No query has a key: there is no row.")
+    sums = rows.sum(axis=-1)
+    off = float(np.abs(sums - 1).max())
+    negative = float(rows.min())
+    tolerance = SUMS[s.dtype] if trace.has("q") else CLOSE[s.dtype]
+    left = int(trace.undefined.sum())
+    said = f" {number(left, 'undefined row')} left out." if left else ""
+    dropout = " Before dropout: after it they need not." if trace.has("dropped") and trace.dropped is not None else ""
+    off = off if negative >= 0 and np.isfinite(rows).all() else float("inf")
+    return Measured(
+        f"{number(len(rows), 'row')} of probabilities over S, against 1", off, f"All do.{dropout}{said}",
+        f"They run from {sums.min():.6g} to {sums.max():.6g}, the smallest weight is {negative:.3g}. Is the softmax over another axis than "
+        "the keys, or is something applied after it?", tolerance=tolerance,
+    )  # fmt: skip
+
+
+@question("no_key", "Every query has a key that it may see")
+def no_key(s):
+    real = np.broadcast_to(s.real[:, None], s.trace.undefined.shape)  # [N, H, L]
+    here, padded = s.trace.undefined & real, s.trace.undefined & ~real
+    said = [
+        f"{number(int(rows.sum()), 'row')} of {what} have none and are undefined (NaN), in batch item "
+        f"{spans(np.flatnonzero(rows.any(axis=(1, 2))))}{harm}."
+        for rows, what, harm in ((here, "real queries", ""), (padded, "padded queries", ": no real row shows it, and every gradient does"))
+        if rows.any()
+    ]
+    return Measured(
+        "rows (batch item, head, query) whose every key is hidden, padded queries counted as well", int((here | padded).sum()),
+        "Each has one.", " ".join(said), tolerance=0,
+    )  # fmt: skip
+
+
+@question("mask_weight", "A hidden key has weight exactly 0")
+def mask_weight(s):
+    hidden = s.mask & ~s.trace.undefined[..., None]  # [N, H, L, S]
+    if not hidden.any():
+        raise Cannot("No key is hidden from any query here.")
+    most = float(np.abs(s.trace.weights[hidden]).max())
+    bad = "Weight leaks to keys that a mask hides. A large negative number is no −∞, and 0 and 1 as floats hide nothing."
+    return Measured(f"{int(hidden.sum()):,} hidden cells, against 0", most, "Every one is 0.", bad, tolerance=0)
+
+
+@question("mask_content", "What a mask hides moves nothing")
+def mask_content(s):
+    mask = s.mask
+    blind = mask.all(axis=1) & ~s.trace.undefined.all(axis=1)[..., None]  # [N, L, S]
+    keys = np.flatnonzero(blind[..., : s.trace.num_positions].any(axis=(0, 1)))
+    if not keys.size:
+        raise Cannot("No key is hidden from any query here.")
+    keys = keys[spread(len(keys))]
+    before, most = result(s.before()), 0.0
+    for key in keys:
+        where = np.zeros((len(before), mask.shape[3]), bool)
+        where[:, key] = True
+        after, stayed = s.replaced(where)
+        rows = blind[:, :, key] & stayed
+        if rows.any():
+            most = max(most, gap(result(after)[rows], before[rows]))
+    return Measured(
+        f"rows of queries that may not see a key, before and after it was replaced, for {number(len(keys), 'key')}", most,
+        "Not one moved.", "Queries are moved by a key that is hidden from them.", tolerance=0,
+    )  # fmt: skip
+
+
+@question("padding_weight", "A padded key has weight exactly 0")
+def padding_weight(s):
+    padded = s.padded[:, None, None] & ~s.trace.undefined[..., None]  # [N, H, L, S]
+    if not padded.any():
+        raise Cannot("Every query of the padded items is undefined: no weight is left to look at.")
+    most = float(np.abs(s.trace.weights[padded]).max())
+    bad = "Padding is read. Is True for “may not attend”, and was the mask given as key_padding_mask?"
+    return Measured(f"{int(padded.sum()):,} cells over padded keys, in every head, against 0", most, "Every one is 0.", bad, tolerance=0)
+
+
+@question("padding_content", "What stands in the padding moves nothing")
+def padding_content(s):
+    padded = s.padded
+    before = result(s.before())
+    after, stayed = s.replaced(padded)
+    rows = s.real & stayed
+    _some(rows)
+    moved = gap(result(after)[rows], before[rows])
+    return Measured(
+        f"{number(int(rows.sum()), 'real query', 'real queries')}, before and after {number(int(padded.sum()), 'padded token')} took other "
+        "numbers, ten times as large", moved, "Not one moved.", "Real queries change with what stands in the padding.", tolerance=0,
+    )  # fmt: skip
+
+
+@question("padding_length", "More padding moves nothing")
+def padding_length(s):
+    trace, before = s.trace, s.before()
+    if trace.batch is not None and trace.layer is not None:
+        _, batch = s.attended
+        longer, skipped = s.again(**_longer(batch)), LONGER if batch.key is None else 0
+    else:
+        call = s.call
+        N, S = len(call.k), call.mask.num_keys
+        mask = replace(
+            call.mask, num_keys=S + LONGER, padded=_in_front(_or(call.mask.padded, (N, S), False), True, 1),
+            dense=_in_front(call.mask.dense, False, 3), bias=_in_front(call.mask.bias, 0, 3),
+        )  # fmt: skip
+        k, v = (None if x is None else _in_front(x, 9, 2) for x in (call.k, call.v))
+        tokens = replace(call.tokens, keys=tuple(("+",) * LONGER + item for item in call.tokens.keys), positions=None)
+        longer, skipped = s.rerun(replace(call, k=k, v=v, mask=mask, tokens=tokens)), 0
+    rows = s.real
+    _some(rows)
+    there, here = result(longer)[:, skipped:], result(before)
+    if not before.has("output") and not before.has("concat"):
+        there = there[..., LONGER:]
+    moved = relative(there[rows], here[rows])
+    return Measured(
+        f"{number(int(rows.sum()), 'real query', 'real queries')}, with and without {LONGER} more tokens of padding in front of every item",
+        moved, "They stay as they were.", "Real queries change with the length of the padding: results would depend on the batch.",
+        tolerance=rounding(trace),
+    )  # fmt: skip
+
+
+def _longer(batch):
+    """The fields of a Batch with LONGER more tokens of padding in front of its keys; in self-attention they ask as well."""
+    N, S = batch.N, batch.S
+    padding = _or(batch.key_padding_mask, (N, S), False)
+    changed = {"key_padding_mask": _in_front(padding, True if padding.dtype == bool else -np.inf, 1)}
+    attn_mask = _in_front(batch.attn_mask, False if batch.attn_mask is None or batch.attn_mask.dtype == bool else 0, -1)
+    names = [name for name in ("query", "key", "value") if getattr(batch, name) is not None]
+    names = names if batch.key is None else names[1:]
+    changed |= {name: _in_front(getattr(batch, name), 9, 1) for name in names}
+    more = ("+",) * LONGER
+    changed["key_tokens"] = tuple(more + item for item in batch.key_tokens)
+    if batch.key is None:
+        attn_mask = _in_front(attn_mask, False if attn_mask is None or attn_mask.dtype == bool else 0, -2)
+        padded = batch.query_padding_mask
+        changed["query_tokens"] = tuple(more + item for item in batch.query_tokens)
+        changed["query_padding_mask"] = _in_front(_or(padded, (N, batch.L), False), True, 1)
+    return changed | {"attn_mask": attn_mask}
+
+
+def _in_front(array, value, axis):
+    """``array`` with LONGER more along ``axis``, in front; None stays None."""
+    if array is None:
+        return None
+    widths = [(0, 0)] * array.ndim
+    widths[axis] = (LONGER, 0)
+    return np.pad(array, widths, constant_values=value)
+
+
+def _or(array, shape, value):
+    return np.full(shape, value) if array is None else array
+
+
+@question("causality", "No query is moved by what comes later")
+def causality(s):
+    trace, positions = s.trace, s.trace.tokens.positions
+    mask = s.mask
+    S = trace.num_positions
+    if positions is None:
+        raise Cannot("Queries and keys are two sequences: no key comes later than a query.")
+    later = np.arange(S) > positions[:, None]  # [L, S]
+    if not later.any():
+        raise Cannot("No key comes later than any query: there is nothing to hide.")
+    before = result(s.before())
+    seen = later & ~mask[..., :S].all(axis=(0, 1))  # [L, S]
+    if seen.any():
+        last = int(np.flatnonzero(seen.any(axis=0))[-1])
+        where = np.zeros((len(before), mask.shape[3]), bool)
+        where[:, last] = True
+        after, stayed = s.replaced(where)
+        rows = stayed & s.real & later[:, last] & ~np.isnan(before).any(axis=tuple(range(2, before.ndim)))
+        moved = relative(result(after)[rows], before[rows]) if rows.any() else None
+        how = "" if moved is None else f" Replacing token {last} moves those before it by up to {moved:.3g} times the largest number."
+        compared = f"the queries before token {last}, before and after it was replaced"
+        raise Cannot(f"This layer is not causal: queries may see what comes later, and nothing is to hold.{how}", compared, moved)
+    most, cuts = 0.0, [cut for cut in spread(S) if cut > 0]
+    for cut in cuts:  # everything from here on is replaced
+        where = np.zeros((len(before), mask.shape[3]), bool)
+        where[:, cut:S] = True
+        after, stayed = s.replaced(where)
+        rows = stayed & (positions < cut) & ~trace.undefined.all(axis=1)
+        if rows.any():
+            most = max(most, gap(result(after)[rows], before[rows]))
+    return Measured(
+        f"all queries before a token, before and after it and all that follows were replaced, at {number(len(cuts), 'place')}", most,
+        "Not one moved.", "Queries see what comes later. Is the mask the right way round (True = may not attend), or only hinted at?",
+        tolerance=0,
+    )  # fmt: skip
+
+
+def _some(rows):
+    if not rows.any():
+        raise Cannot("Every query is padding: no real row is left to compare.")

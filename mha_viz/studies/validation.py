@@ -1,0 +1,295 @@
+"""What is said of a source that is validated: the checks of its layers, those of its own, and the versions to pin."""
+
+import hashlib
+import json
+import platform
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
+
+import numpy as np
+
+from mha_viz.analysis.layout import module_of
+from mha_viz.analysis.validation import CANNOT, FAIL, PASS, Check, Subject, checks
+from mha_viz.analysis.validation.check import Cannot, Measured, gap, question
+from mha_viz.core.attend import attend
+from mha_viz.core.batch import Batch
+from mha_viz.core.intervention import Intervention, changed
+from mha_viz.core.rules import Wrong
+from mha_viz.recording import Recording
+from mha_viz.settings import Settings, View, from_address, from_json
+from mha_viz.settings.interventions import read_interventions
+from mha_viz.sources import models
+from mha_viz.sources.models import MODELS, parameters, score
+from mha_viz.sources.synthetic import synthetic
+from mha_viz.sources.tasks import HELD_OUT, TASKS, TRAINING
+from mha_viz.sources.tiny import TOKENS, tiny_layer
+from mha_viz.sources.trained import Trained, trained
+
+BY_HAND = (0.198, 0.401, 0.401)  # query 0 of head 0: softmax of (2, 3, 3) / √2, to three digits
+PACKAGES = ("torch", "numpy", "safetensors", "streamlit", "plotly", "transformers", "tokenizers", "gguf")
+
+
+@dataclass(frozen=True, eq=False)
+class Of:
+    """A source to validate: its ``name``, its layers as ``traces``, and the ``settings`` that it was made from, which are Settings,
+    Trained, Pretrained, or None for a file."""
+
+    name: str
+    traces: tuple
+    settings: object = None
+
+
+def source(settings):
+    """The Of of these Settings, Trained or Pretrained, or of a Recording. Raises Wrong where it cannot be had."""
+    if isinstance(settings, Recording):
+        return Of("recording", settings.traces)
+    if isinstance(settings, Settings):
+        what = "tiny layer, worked by hand" if settings.case == "tiny" else f"untrained layer, seed {settings.seed}"
+        return Of(what, (synthetic(settings),), settings)
+    if isinstance(settings, Trained):
+        return Of(settings.model, trained(settings).recording.traces, settings)
+    from mha_viz.sources.pretrained import pretrained
+
+    return Of(settings.name, pretrained(settings).traces, settings)
+
+
+def source_of_file(path):
+    """The Of of a file: Settings as JSON (a "source" among them, "trained" or "pretrained", makes it those), a recording, weights or maps.
+
+    Raises Wrong where it is none of these, or where something has to be asked that nobody can answer here.
+    """
+    path = Path(path)
+    if path.suffix == ".json" and path.is_file():
+        try:
+            held = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise Wrong("file", path.name, f"must be JSON: {error}.") from None
+        if isinstance(held, dict):
+            kind = kind_of(held.pop("source", None))
+            return source(from_json(json.dumps(held), kind))
+    from mha_viz.sources.files import look, open_found
+
+    found = look(path.name, path)
+    if found.kind == "tokens":
+        raise Wrong("file", path.name, "holds tokens alone: there is no attention in it to check.")
+    return replace(source(open_found(found)), name=path.name)
+
+
+def source_of_address(text):
+    """The Of of an address as the pages write it, the whole of it or from its "?" on, with what its View changes in a layer.
+
+    Raises Wrong for a value that is bad, or where it names a file, which an address does not hold.
+    """
+    path, _, query = text.rpartition("?")
+    try:
+        query = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query)))
+    except ValueError:
+        raise Wrong("address", text, 'must spell settings, as in "?seed=8&causal=1".') from None
+    on_models = urlsplit(path).path.rstrip("/").endswith("models")
+    kind = kind_of(query.pop("source", "trained" if on_models else None))
+    fields, view, notes = from_address(query, kind)
+    if notes:
+        raise notes[0]
+    return changed_by(source(kind(**fields)), View(**view))
+
+
+def changed_by(of, view):
+    """The same source with what this View changes in one layer of it."""
+    asked = read_interventions(view.what_if)
+    if view.layer >= len(asked) or view.layer >= len(of.traces):
+        return of
+    traces = list(of.traces)
+    traces[view.layer] = changed(traces[view.layer], asked[view.layer])
+    return replace(of, traces=tuple(traces))
+
+
+def kind_of(name):
+    """The dataclass of settings of the source of this name, Settings for None."""
+    from mha_viz.sources.pretrained import Pretrained
+
+    kinds = {None: Settings, "trained": Trained, "pretrained": Pretrained}
+    if name == "file":
+        raise Wrong("source", name, "is a file, which no address holds: name the file itself.")
+    if name not in kinds:
+        raise Wrong("source", name, "must be trained or pretrained.", [{"source": "trained"}, {"source": "pretrained"}])
+    return kinds[name]
+
+
+def validate(of, layer=None):
+    """A generator of every Check of a source, each done when it is asked for; of one ``layer`` alone where that is a number."""
+    yield tiny.ask(Tiny())
+    for trace in of.traces if layer is None else of.traces[layer : layer + 1]:
+        yield from checks(trace)
+    if isinstance(of.settings, Trained):
+        for one in (held_out_score, held_out_one_head, held_out_disjoint):
+            yield one.ask(Held(of.settings))
+
+
+@dataclass(frozen=True)
+class Tiny:
+    """What runs the tiny case: this app's ``attend`` and PyTorch's ``module``, or what is to be checked in their place."""
+
+    attend: Callable = attend
+    module: Callable = module_of
+    name: str = "tiny case"
+
+
+@question("numpy_tiny", "PyTorch and NumPy from scratch agree on a tiny case worked by hand")
+def tiny(s):
+    layer, batch = tiny_layer(), Batch(np.float64(TOKENS))
+    right = attend(layer, batch, engine="numpy", dtype="float64")
+    trace = s.attend(layer, batch, dtype="float64")
+    subject = Subject(trace, module=s.module)
+    output, weights = subject.run_module(dtype="float64")
+    pairs = ((output, right.output), (weights, right.weights), (trace.output, right.output), (trace.weights, right.weights))
+    off = max(gap(*pair) for pair in pairs)
+    by_hand = gap(right.weights[0, 0, 0].round(3), BY_HAND)
+    good = "They agree, and the first row of head 0 is 0.198, 0.401, 0.401, as worked by hand."
+    return Measured(
+        "nn.MultiheadAttention and this app's engine against the NumPy reference, E 4, H 2, L 3, output and weights in float64",
+        max(off, by_hand), good, "They differ on numbers that can be checked with a pencil.", tolerance=1e-12,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Held:
+    """What the checks of a trained model are asked about: its ``settings``, and the sequences that it is scored on."""
+
+    settings: Trained
+    name: str = "model"
+
+    def scored(self, changes=()):
+        s = self.settings
+        return score(MODELS[s.model], parameters(s.model, s.snapshot), changes)
+
+    @property
+    def held_out(self):
+        return TASKS[MODELS[self.settings.model].task].examples(HELD_OUT, 0, models.HELD_OUT_COUNT)
+
+    @property
+    def training(self):
+        return training_sequences(self.settings.model)
+
+
+@question("held_out_score", "On held-out data the model beats uniform attention")
+def held_out_score(s):
+    model = MODELS[s.settings.model]
+    found = s.scored(s.settings.changes)
+    uniform = Intervention({head: "uniform" for head in range(model.num_heads)})
+    beside = s.scored((uniform,) * model.num_layers)
+    mean, base = (float(np.mean(list(one.accuracy.values()))) for one in (found, beside))
+    said = ", ".join(f"{name} {share:.3f}" for name, share in found.accuracy.items())
+    other = ", ".join(f"{name} {share:.3f}" for name, share in beside.accuracy.items())
+    said = f"Right: {said}, loss {found.loss:.4g}; with uniform attention in every head: {other}, loss {beside.loss:.4g}."
+    return Measured(
+        f"mean share of right answers on {models.HELD_OUT_COUNT} held-out sequences, against the same model with uniform attention "
+        f"({base:.3f})", mean, said, said, least=base,
+    )  # fmt: skip
+
+
+@question("held_out_one_head", "On held-out data several heads beat one")
+def held_out_one_head(s):
+    model, single = MODELS[s.settings.model], "look-both-ways-1"
+    if model.num_heads == 1:
+        raise Cannot("The model has one head.")
+    if model.task != MODELS[single].task:
+        raise Cannot("No model with one head was trained on this task: there is nothing to stand beside it.")
+    both = s.scored(s.settings.changes).accuracy, models.record(single)["final"]["accuracy"]
+    mean, base = (float(np.mean(list(one.values()))) for one in both)
+    said = f"{mean:.3f} of the answers are right; with one head and as many parameters {base:.3f}."
+    return Measured(
+        f"mean share of right answers on {models.HELD_OUT_COUNT} held-out sequences, against the model that was trained with one head",
+        mean, said, said, least=base,
+    )  # fmt: skip
+
+
+@question("held_out_disjoint", "The held-out data was never trained on")
+def held_out_disjoint(s):
+    seen, held = s.training, s.held_out
+    if seen is None:
+        raise Cannot("How this model was trained is not on record here.")
+    both = len({row.tobytes() for row in held} & {row.tobytes() for row in seen})
+    return Measured(
+        f"{len(held):,} held-out sequences among the {len(seen):,} that training drew, drawn again from its seed", both,
+        "None of them is among them.", "Sequences were trained on and scored on.", tolerance=0,
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=2)
+def training_sequences(name):
+    """[count, L] every sequence that training the shipped model ``name`` drew, drawn again from its seed."""
+    recipe, task = models.record(name)["recipe"], TASKS[MODELS[name].task]
+    rng = np.random.default_rng((TRAINING, recipe["seed"]))
+    return np.concatenate([task.draw(rng, recipe["batch_size"]) for _ in range(recipe["steps"])])
+
+
+def versions(of):
+    """What to pin, by name: Python, packages, and the model, tokenizer and generation settings where there are any."""
+    found = {"python": platform.python_version(), "platform": platform.platform(), "mha_viz": app_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    settings = of.settings
+    none = "none: nothing is generated here"
+    if settings is None:
+        return found | {"model": "a recording: not known", "tokenizer": "not known", "generation": "not known"}
+    if isinstance(settings, Settings):
+        return found | {"model": f"{of.name} (no trained weights)", "tokenizer": "none: words are split at white space", "generation": none}
+    if isinstance(settings, Trained):
+        path, made = models.DATA / f"{settings.model}.safetensors", models.record(settings.model)
+        kept = "final weights" if settings.snapshot is None else f"after {settings.snapshot} steps"
+        about = f"{settings.model}, {kept}, sha256 {digest(path)}, made by `{made['command']}`"
+        words = f"none: {len(MODELS[settings.model].vocabulary)} tokens, split at white space"
+        return found | {"model": about, "tokenizer": words, "generation": none}
+    return found | pretrained_versions(settings)
+
+
+def pretrained_versions(settings):
+    """Model, tokenizer and generation settings of a pretrained model that was loaded."""
+    from mha_viz.sources.pretrained.load import folder_of, load
+
+    loaded, folder = load(settings.name), folder_of(settings.name)
+    files = sorted(path for pattern in ("*.safetensors", "*.gguf", "*.bin") for path in folder.glob(pattern))
+    hashes = ", ".join(f"{path.name} sha256 {digest(path)}" for path in files)
+    vocabulary = folder / "tokenizer.json"
+    generation = getattr(loaded.model, "generation_config", None)
+    return {
+        "model": f"{settings.name}: {type(loaded.model).__name__}, float32, eager attention; {hashes}",
+        "tokenizer": f"{type(loaded.tokenizer).__name__}, {len(loaded.tokenizer)} tokens"
+        + (f", tokenizer.json sha256 {digest(vocabulary)}" if vocabulary.is_file() else ""),
+        "generation": "none: nothing is generated here" if generation is None else str(generation.to_diff_dict()),
+    }
+
+
+def digest(path):
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+
+
+def app_version():
+    """This app's version, from pyproject.toml beside the package."""
+    text = Path(__file__).parents[2].joinpath("pyproject.toml").read_text()
+    return re.search(r'^version = "(.+)"', text, re.MULTILINE)[1]
+
+
+def summary(done):
+    """How many of these Checks pass, fail and cannot run, in a sentence."""
+    counts = {verdict: sum(one.verdict == verdict for one in done) for verdict in (PASS, FAIL, CANNOT)}
+    seconds = sum(one.seconds for one in done)
+    return f"{counts[PASS]} pass, {counts[FAIL]} fail, {counts[CANNOT]} cannot run and count as neither, in {seconds:.2g} s."
+
+
+def report(of, done):
+    """{"checks": […], "versions": {…}, "of": …} as JSON takes it: a figure that is no finite number is text."""
+    return {"of": of.name, "checks": [as_json(one) for one in done], "versions": versions(of)}
+
+
+def as_json(check: Check):
+    return {name: str(value) if isinstance(value, float) and not np.isfinite(value) else value for name, value in vars(check).items()}

@@ -1,0 +1,219 @@
+"""What a source is told beyond its layers' checks, where sources come from, and what is written down to be pinned."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from mha_viz import Intervention, Recording, Settings, View, Wrong, attend, synthetic, trained
+from mha_viz.analysis.layout import module_of
+from mha_viz.analysis.validation import QUESTIONS
+from mha_viz.core.maps import trace_of_maps
+from mha_viz.settings import to_address, to_json
+from mha_viz.sources.trained import Trained
+from mha_viz.studies import training, validation
+from mha_viz.studies.validation import (
+    Held,
+    Tiny,
+    changed_by,
+    held_out_disjoint,
+    held_out_one_head,
+    held_out_score,
+    report,
+    source,
+    source_of_address,
+    source_of_file,
+    summary,
+    tiny,
+    validate,
+    versions,
+)
+
+SMALL = Settings(embed_dim=8, num_heads=2, batch_size=2, seq_len=4, padding=(1,))
+MODEL = Trained("look-both-ways-2", batch_size=2)
+
+
+def verdicts(of):
+    return {(check.of, check.name): check.verdict for check in validate(of)}
+
+
+# What is checked of a source
+
+
+def test_the_tutorials_layer_passes_all_that_can_be_checked_of_it():
+    found = verdicts(source(Settings()))
+    assert found.pop(("attention", "causality")) == "cannot run"
+    assert set(found.values()) == {"pass"}
+    assert {name for _, name in found} == {*QUESTIONS, "numpy_tiny"} - {"causality"}
+
+
+def test_left_padding_under_a_causal_mask_is_found():
+    """The loss is a fine number, and the model is dead."""
+    found = {check.name: check for check in validate(source(Settings(causal=True, padding_side="left")))}
+    assert {name for name, check in found.items() if check.verdict == "fail"} == {"no_key", "gradients_finite", "gradients_padding"}
+    assert found["no_key"].figure == 24
+    assert "0.03573" in found["gradients_finite"].words
+    assert "49,152 of in_proj_weight" in found["gradients_finite"].words
+    assert found["gradcheck"].verdict == "cannot run"
+
+
+def test_train_mode_is_found():
+    found = verdicts(source(replace(SMALL, training=True)))
+    assert {name for (_, name), verdict in found.items() if verdict == "fail"} == {"dropout_off", "deterministic"}
+
+
+def test_of_a_trained_model_every_layer_and_the_scores():
+    found = verdicts(source(Trained("induction", batch_size=2)))
+    assert {of for of, _ in found} == {"tiny case", "layer 0", "layer 1", "model"}
+    assert found["model", "held_out_score"] == found["model", "held_out_disjoint"] == "pass"
+    assert found["model", "held_out_one_head"] == "cannot run"  # no model with one head was trained on that
+    assert "fail" not in found.values()
+
+
+def test_one_layer_alone():
+    of = source(Trained("induction", batch_size=2))
+    assert {check.of for check in validate(of, layer=1)} == {"tiny case", "layer 1", "model"}
+
+
+def test_what_a_recording_and_maps_do_not_hold_is_never_passed(tmp_path):
+    trace = synthetic(SMALL)
+    Recording((trace,)).save(tmp_path / "run.safetensors")
+    recorded = {name: verdict for (_, name), verdict in verdicts(source_of_file(tmp_path / "run.safetensors")).items()}
+    assert {recorded[name] for name in ("row_sums", "padding_content", "padding_length", "numpy", "items", "order", "uniform")} == {"pass"}
+    assert {recorded[name] for name in ("input_shape", "dropout_off", "layouts")} == {"cannot run"}
+    maps = {check.name: check for check in validate(source(Recording((trace_of_maps(trace.weights),))))}
+    assert {name for name, check in maps.items() if check.verdict == "pass"} == {"numpy_tiny", "shapes", "row_sums", "no_key"}
+    assert all(check.words for check in maps.values())
+
+
+def test_the_summary_counts_what_cannot_run_apart():
+    done = list(validate(source(replace(SMALL, training=True, padding=()))))
+    counts = {verdict: sum(check.verdict == verdict for check in done) for verdict in ("pass", "fail", "cannot run")}
+    assert summary(done).startswith(f"{counts['pass']} pass, 2 fail, {counts['cannot run']} cannot run and count as neither")
+
+
+# Each of the source's own checks fails on what it is there to find
+
+
+def test_the_tiny_case_finds_a_wrong_module_and_a_wrong_engine():
+    def scaled(*arguments):
+        module = module_of(*arguments)
+        with torch.no_grad():
+            module.in_proj_weight[:4] *= 2**0.5  # as if the scale were that of one head
+        return module
+
+    assert tiny.ask(Tiny()).verdict == "pass"
+    assert tiny.ask(Tiny(module=scaled)).verdict == "fail"
+    wrong = tiny.ask(Tiny(attend=lambda layer, batch, **options: attend(layer, replace(batch, causal=True), **options)))
+    assert wrong.verdict == "fail"
+
+
+def test_a_model_that_does_no_better_than_uniform_attention_is_found():
+    off = {head: "uniform" for head in range(2)}
+    found = held_out_score.ask(Held(replace(MODEL, interventions=(Intervention(off),))))
+    assert found.verdict == "fail" and found.figure == found.least
+    assert held_out_score.ask(Held(MODEL)).verdict == "pass"
+
+
+def test_a_model_that_does_no_better_than_one_head_is_found():
+    assert held_out_one_head.ask(Held(MODEL)).verdict == "pass"
+    assert held_out_one_head.ask(Held(replace(MODEL, snapshot=0))).verdict == "fail"
+
+
+def test_training_data_among_the_held_out_is_found(monkeypatch):
+    held = Held(MODEL)
+    assert held_out_disjoint.ask(held).verdict == "pass"
+    leaked = held.training.copy()
+    leaked[100] = held.held_out[7]
+    monkeypatch.setattr(Held, "training", leaked)
+    found = held_out_disjoint.ask(held)
+    assert found.verdict == "fail" and found.figure == 1
+
+
+def test_the_training_data_is_what_training_draws(monkeypatch):
+    task, seen = training.TASKS["look-both-ways"], []
+
+    def draw(rng, N):
+        seen.append(task.draw(rng, N))
+        return seen[-1]
+
+    monkeypatch.setitem(training.TASKS, "look-both-ways", replace(task, draw=draw))
+    for _ in training.train("look-both-ways-2", steps=3):
+        pass
+    batches = np.concatenate([drawn for drawn in seen if len(drawn) == 64])
+    assert len(batches) == 3 * 64
+    np.testing.assert_array_equal(validation.training_sequences("look-both-ways-2")[: len(batches)], batches)
+
+
+# Where sources come from
+
+
+def test_settings_in_a_file_and_in_an_address_are_one_source(tmp_path):
+    path = tmp_path / "settings.json"
+    path.write_text(to_json(SMALL))
+    address = "http://localhost:8501/?" + "&".join(f"{name}={value}" for name, value in to_address(**vars(SMALL)).items())
+    for of in (source_of_file(path), source_of_address(address)):
+        assert of.settings == SMALL
+        np.testing.assert_array_equal(of.traces[0].weights, synthetic(SMALL).weights)
+    assert source_of_address("").settings == Settings()
+
+
+def test_an_address_of_the_models_page_and_settings_of_a_model(tmp_path):
+    assert source_of_address("http://localhost:8501/models?model=look-both-ways-2&batch_size=2").settings == MODEL
+    assert source_of_address("?source=trained&model=look-both-ways-2&batch_size=2").settings == MODEL
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps({"source": "trained"} | vars(MODEL)))
+    assert source_of_file(path).settings == MODEL
+
+
+def test_what_if_is_part_of_an_address():
+    of = source_of_address("?embed_dim=8&num_heads=2&what_if=0:keys=1")
+    assert of.traces[0].mask[..., 1].all()
+    assert changed_by(source(SMALL), View()).traces[0].layer is not None
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [("?embed_dim=7", "divisible"), ("?heads_=3", "is no setting"), ("?source=file&file=a", "no address holds"),
+     ("?source=radio", "trained or pretrained"), ("?causal", "must spell settings"), ("?model=gpt", "is no setting")],
+)  # fmt: skip
+def test_a_bad_address_is_named(address, said):
+    with pytest.raises(Wrong, match=said):
+        source_of_address(address)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [("gone.json", None, "no such file"), ("bad.json", "{", "must be JSON"), ("other.json", '{"heads": 3}', "is no setting"),
+     ("list.json", '["a", "b"]', "tokens alone"), ("wrong.json", '{"num_heads": 3}', "divisible")],
+)  # fmt: skip
+def test_a_bad_file_is_named(tmp_path, name, content, said):
+    if content is not None:
+        (tmp_path / name).write_text(content)
+    with pytest.raises(Wrong, match=said):
+        source_of_file(tmp_path / name)
+
+
+# What is pinned
+
+
+def test_versions_name_what_ran():
+    found = versions(source(MODEL))
+    assert found["torch"] == torch.__version__ and found["numpy"] == np.__version__
+    assert "look-both-ways-2, final weights, sha256 " in found["model"] and "--seed 1" in found["model"]
+    assert "seed 7" in versions(source(Settings()))["model"]
+    assert versions(source(Recording((synthetic(SMALL),))))["model"] == "a recording: not known"
+
+
+def test_the_report_is_json_whatever_the_figures():
+    of = source(Settings(causal=True, padding_side="left"))
+    text = json.dumps(report(of, list(validate(of))), allow_nan=False)
+    assert '"figure": "inf"' in text
+    assert {"of", "checks", "versions"} == json.loads(text).keys()
+
+
+def test_a_trained_models_layers_are_those_that_ran():
+    of = source(MODEL)
+    np.testing.assert_array_equal(of.traces[0].weights, trained(MODEL).recording.traces[0].weights)
