@@ -8,6 +8,7 @@ st.set_page_config(page_title="MHA Explorer", page_icon="mha_viz/pages/icon.svg"
 named = "MHA_VIZ_FILE" in os.environ  # a file on the command line is what somebody wants to see
 pages = [
     st.Page("mha_viz/pages/explore.py", title="Explore", default=not named),
+    st.Page("mha_viz/pages/lessons.py", title="Start here"),
     st.Page("mha_viz/pages/models.py", title="Models", default=named),
 ]
 st.navigation(pages, position="hidden").run()  # the pages draw their own links, which keep addresses

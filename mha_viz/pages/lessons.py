@@ -1,0 +1,155 @@
+"""Start here: lessons of one point each, for one person or a class in front of a projector."""
+
+from dataclasses import dataclass, replace
+
+import streamlit as st
+
+from mha_viz.core.rules import Wrong
+from mha_viz.pages.messages import plain, say_notes
+from mha_viz.pages.places import enter
+from mha_viz.pages.shapes import chosen_number
+from mha_viz.pages.warm import warm_up
+from mha_viz.settings.rules import check, choice, flag, ruled
+from mha_viz.settings.spelling import read, spell, unknown
+
+NAMES = (
+    "nothing", "hides", "both-ways", "dead", "slice", "positions", "leak", "dropout", "forming", "first", "decimal", "many", "causal",
+)  # fmt: skip
+PRESENTING = """<style>
+[data-testid="stSidebar"], [data-testid="stExpandSidebarButton"], .st-key-lesson_more { display: none; }
+.st-key-lesson p { font-size: 1.5rem; line-height: 1.4; } .st-key-lesson h2 { font-size: 2.2rem; }
+.st-key-lesson_buttons p { font-size: 1rem; }
+</style>"""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Which ``lesson``, whether its answer is ``revealed``, and whether it is ``presented`` to a class."""
+
+    lesson: str = ruled(NAMES[0], choice(*NAMES))
+    revealed: bool = ruled(False, flag)
+    presented: bool = ruled(False, flag)
+
+    def __post_init__(self):
+        check(self)
+
+
+def page():
+    enter("lessons")
+    notes = arrive()
+    warm_up()
+    say_notes(notes)
+    from mha_viz.studies.lessons import LESSONS
+
+    place = st.session_state.lesson_place
+    if place.presented:
+        st.html(PRESENTING)
+    with st.sidebar:
+        listed(LESSONS, place)
+    with st.container(key="lesson"):
+        shown(LESSONS[place.lesson], place)
+    write_address()
+
+
+def arrive():
+    """Take the address over where a person came by another one; a Wrong for each value that is bad, which falls back alone."""
+    state, query = st.session_state, st.query_params.to_dict()
+    if "lesson_place" in state and query in (state.get("address"), {}) and not (query == {} and state.get("address")):
+        return []
+    fields, notes = {}, []
+    for name, text in query.items():
+        try:
+            if name not in Place.__dataclass_fields__:
+                raise unknown(name, text, Place)
+            fields[name] = read(Place, name, text)
+        except Wrong as wrong:
+            notes.append(wrong)
+    state.lesson_place, state.address = Place(**fields), query
+    return notes
+
+
+def write_address():
+    state, defaults = st.session_state, vars(Place())
+    spelled = {name: spell(value) for name, value in vars(state.lesson_place).items() if value != defaults[name]}
+    if spelled != state.address:
+        state.address = spelled
+        st.query_params.from_dict(spelled)
+
+
+def go(**values):
+    st.session_state.lesson_place = replace(st.session_state.lesson_place, **values)
+
+
+def listed(lessons, place):
+    """All lessons, each a click away."""
+    st.markdown("**One point each.** Answer the question before you look.")
+    for number, (name, lesson) in enumerate(lessons.items(), 1):
+        kind = "secondary" if name == place.lesson else "tertiary"
+        st.button(
+            f"{number}. {lesson.title}", key=f"lesson_{name}", type=kind, on_click=go, kwargs={"lesson": name, "revealed": False}
+        )  # fmt: skip
+
+
+def shown(lesson, place):
+    """What to look at, the question, the picture, and the answer once it is asked for."""
+    at = NAMES.index(place.lesson)
+    st.markdown(f"## {at + 1}. {plain(lesson.title)}")
+    st.markdown(plain(lesson.look))
+    st.markdown(f"**{plain(lesson.question)}**")
+    with st.container(horizontal=True, key="lesson_buttons"):
+        step("Previous", at - 1, "Left")
+        reveal = "Hide the answer" if place.revealed else "Reveal the answer"
+        st.button(reveal, key="reveal", type="primary", shortcut="A", on_click=go, kwargs={"revealed": not place.revealed})
+        step("Next", at + 1, "Right")
+        present = "Stop presenting" if place.presented else "Present"
+        about = "Large type, nothing but the lesson. Arrow keys lead on and back, A shows the answer, P ends it."
+        st.button(present, key="present", shortcut="P", help=about, on_click=go, kwargs={"presented": not place.presented})
+    if place.revealed:
+        with st.container(border=True, key="lesson_answer"):
+            st.markdown(plain(lesson.answered()))
+    picture(lesson)
+    with st.container(horizontal=True, key="lesson_more"):
+        if lesson.page:
+            st.page_link(
+                f"mha_viz/pages/{lesson.page}.py", label="Go on by hand", icon=":material/arrow_forward:",
+                query_params=dict(lesson.address),
+            )  # fmt: skip
+        st.download_button(
+            "Save as one HTML file", lambda: offline(lesson), f"{place.lesson}.html", "text/html", on_click="ignore",
+            help="For a room without a network: the question, the picture with exact hover, and the answer behind a click.",
+        )  # fmt: skip
+
+
+def step(label, at, key):
+    there = 0 <= at < len(NAMES)
+    values = {"lesson": NAMES[at] if there else NAMES[0], "revealed": False}
+    st.button(label, key=label.lower(), disabled=not there, shortcut=key, on_click=go, kwargs=values)
+
+
+def picture(lesson):
+    """The lesson's heads, or A, B and B − A; a cell that is chosen stays so while the lesson does."""
+    from mha_viz.analysis import choose
+    from mha_viz.components import live, measured_width
+    from mha_viz.figures.compare import describe_difference, difference_spec
+    from mha_viz.figures.heads import describe, spec
+
+    def take(choices):
+        last = choices[-1]
+        head = view.head if last["head"] is None else last["head"]
+        st.session_state.lesson_view = lesson.title, replace(view, head=head, cell=(last["query"], last["key"]))
+
+    traces, look = lesson.traces(), {"theme": st.context.theme.type or "light", "width": measured_width("picture")}
+    of, view = st.session_state.get("lesson_view", (None, None))
+    view = view if of == lesson.title else lesson.view
+    drawn, said = (spec, describe) if len(traces) == 1 else (difference_spec, describe_difference)
+    live(drawn(*traces, view, **look), key="picture", alt=said(*traces, view), on_choose=take)
+    st.html(chosen_number(traces[-1], choose(traces[-1], view), None if len(traces) == 1 else traces[0]))
+
+
+def offline(lesson):
+    from mha_viz.export.lesson_page import lesson_page
+
+    return lesson_page(lesson)
+
+
+page()

@@ -1,0 +1,85 @@
+"""The lessons as a person, and a teacher, goes through them."""
+
+import ast
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from mha_viz.export.lesson_page import lesson_page
+from mha_viz.studies.lessons import LESSONS
+from tests.app.screen import APP, page_text, sent
+
+
+def lessons(**address):
+    at = AppTest.from_file(str(APP), default_timeout=60)
+    at.query_params.update(address)
+    return at.switch_page("mha_viz/pages/lessons.py").run()
+
+
+def press(at, key):
+    return next(button for button in at.button if button.key == key).click().run()
+
+
+def words(at):
+    return page_text(at).replace("\\", "")
+
+
+def test_the_answer_comes_when_it_is_asked_for_and_leads_on():
+    at = lessons()
+    assert LESSONS["nothing"].question in words(at) and "0.245503" not in words(at)
+    at = press(at, "reveal")
+    assert LESSONS["nothing"].answered() in words(at) and at.query_params["revealed"] == "1"
+    at = press(at, "next")
+    assert at.query_params == {"lesson": "hides"}, "and the next one's answer is not shown yet"
+    assert next(button for button in press(at, "previous").button if button.key == "previous").disabled
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_each_lesson_opens_by_its_address(name):
+    at = lessons(lesson=name, revealed="1")
+    assert not at.exception and LESSONS[name].answered() in words(at) and sent(at)
+
+
+def test_a_class_sees_the_lesson_and_nothing_else():
+    at = press(lessons(), "present")
+    assert at.query_params["presented"] == "1"
+    assert any("stSidebar" in html.value and "font-size: 1.5rem" in html.value for html in at.get("html"))
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ({"lesson": "twenty"}, "lesson = twenty: must be one of"),
+        ({"revealed": "maybe"}, "must be true or false"),
+        ({"lessn": "leak"}, "is lesson meant?"),
+    ],
+)
+def test_a_bad_address_falls_back_and_is_named(address, said):
+    at = lessons(**address, presented="1")
+    assert said in words(at) and at.query_params["presented"] == "1" and not at.exception
+
+
+def test_every_way_on_leads_to_settings_without_a_complaint():
+    for lesson in LESSONS.values():
+        if lesson.page:
+            at = AppTest.from_file(str(APP), default_timeout=60)
+            at.query_params.update(dict(lesson.address))
+            at = at.switch_page(f"mha_viz/pages/{lesson.page}.py").run()
+            assert not at.warning or "causal and key padding" in words(at) or lesson.title == "Dropout in the weights", (
+                lesson.title
+            )
+            assert not at.error and not at.exception, lesson.title
+
+
+def test_one_file_holds_the_lesson_and_asks_no_network():
+    page = lesson_page(LESSONS["slice"])
+    assert LESSONS["slice"].question in page and "All 8:" in page and page.count("<details>") == 1
+    assert "cdn" not in page[: page.index("<script")] and "src=" not in page.split("</script>")[-1]
+
+
+def test_the_page_lists_all_lessons_without_computing_them():
+    """Their names stand on the page by themselves, since an address is read before anything is imported that takes time."""
+    tree = ast.parse((Path(APP).parent / "mha_viz/pages/lessons.py").read_text(encoding="utf-8"))
+    names = next(node.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "NAMES")
+    assert ast.literal_eval(names) == tuple(LESSONS)
