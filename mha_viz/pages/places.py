@@ -5,7 +5,7 @@ from pathlib import Path
 import streamlit as st
 
 STYLE = Path(__file__).with_name("style.css")
-PAGES = {"lessons": "Start here", "explore": "Explore", "models": "Models"}  # by the name of their file
+PAGES = {"lessons": "Start here", "explore": "Explore", "models": "Models", "about": "About"}  # by the name of their file
 OWN = ("view", "address", "behind", "written", "notes", "arrived", "typed_limits", "wrong_view", "wrong_what_if", "typed_what_if")
 
 
