@@ -101,17 +101,7 @@ def head_dim_in_words(E, H):
 
 
 def tokens():
-    st.markdown("**Input**")
-    inputs = {False: "random tokens", True: "your words"}
-    own = either("own_words", "input", inputs, "Equal words get equal embeddings.", on_change=change_input)
-    if own:
-        text("words", "Words: each line is one batch item.", rerun=CHOICES)
-        number("seed", "seed", "Draws the layer, then the dropout. A word's embedding depends on the word alone.")
-    else:
-        columns = st.columns(3)
-        number("batch_size", "batch N", "Sequences in the batch, N.", columns[0], rerun=CHOICES)
-        number("seq_len", "length L", "Tokens in each sequence, L, padding included.", columns[1])
-        number("seed", "seed", "Draws the layer, then the tokens, then the dropout.", columns[2])
+    own = sequence()
     left, right = st.columns(2)
     with left:
         flag(
@@ -130,6 +120,22 @@ def tokens():
         padding("source_padding", "padding of the source", right if not own else st)
         if not own:
             number("source_len", "source S", "Tokens in the source, S, padding included.", left)
+
+
+def sequence():
+    """What the queries are: random tokens or a person's own words. Returns whether they are words."""
+    st.markdown("**Input**")
+    inputs = {False: "random tokens", True: "your words"}
+    own = either("own_words", "input", inputs, "Equal words get equal embeddings.", on_change=change_input)
+    if own:
+        text("words", "Words: each line is one batch item.", rerun=CHOICES)
+        number("seed", "seed", "Draws the layer, then the dropout. A word's embedding depends on the word alone.")
+    else:
+        columns = st.columns(3)
+        number("batch_size", "batch N", "Sequences in the batch, N.", columns[0], rerun=CHOICES)
+        number("seq_len", "length L", "Tokens in each sequence, L, padding included.", columns[1])
+        number("seed", "seed", "Draws the layer, then the tokens, then the dropout.", columns[2])
+    return own
 
 
 def masks():

@@ -55,6 +55,9 @@ class View:
     layer that is shown, as ``read_interventions`` reads it. ``pinned`` is what B is compared with: the settings of A as the query
     part of an address ("" for the defaults). ``opened`` shows the whole derivation of the chosen number; ``divisors`` offers only
     head counts that divide embed_dim; ``verbatim`` shows PyTorch's own error where there is one.
+
+    Pitfalls: ``pitfall`` is the one that is shown with what is set of it, as ``mha_viz.analysis.pitfalls.spelling`` reads it, "" the
+    first; of those that have the ``symptom``, "" all.
     """
 
     layer: int = ruled(0, number(0))
@@ -74,6 +77,8 @@ class View:
     opened: bool = ruled(False, flag)
     divisors: bool = ruled(False, flag)
     verbatim: bool = ruled(False, flag)
+    pitfall: str = ruled("", lambda argument, value: value)
+    symptom: str = ruled("", lambda argument, value: value)
 
     def __post_init__(self):
         check(self)

@@ -33,17 +33,20 @@ def future(weights):
 
 
 def attend_where_true(attention, x):
-    mask = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril()  # True = may attend
+    L = x.shape[1]
+    mask = torch.ones(L, L, dtype=torch.bool).tril()  # True = may attend
     return attention(x, x, x, attn_mask=mask, average_attn_weights=False)
 
 
 def attend_before_itself(attention, x):
-    mask = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(0)  # the diagonal as well
+    L = x.shape[1]
+    mask = torch.ones(L, L, dtype=torch.bool).triu(0)  # the diagonal as well
     return attention(x, x, x, attn_mask=mask, average_attn_weights=False)
 
 
 def attend_causally(attention, x):
-    mask = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)  # True = may not attend
+    L = x.shape[1]
+    mask = torch.ones(L, L, dtype=torch.bool).triu(1)  # True = may not attend
     return attention(x, x, x, attn_mask=mask, average_attn_weights=False)
 
 
@@ -86,12 +89,14 @@ def true_means_the_opposite(bench, mask):
 
 
 def attend_with_numbers(attention, x, one=1.0):
-    mask = torch.ones(x.shape[1], x.shape[1]).tril() * one  # float: added to the scores
+    L = x.shape[1]
+    mask = torch.ones(L, L).tril() * one  # float: added to the scores
     return attention(x, x, x, attn_mask=mask, average_attn_weights=False)
 
 
 def attend_with_infinity(attention, x):
-    mask = torch.full((x.shape[1], x.shape[1]), float("-inf")).triu(1)  # 0 where seen, −∞ where hidden
+    L = x.shape[1]
+    mask = torch.full((L, L), float("-inf")).triu(1)  # 0 where seen, −∞ where hidden
     return attention(x, x, x, attn_mask=mask, average_attn_weights=False)
 
 

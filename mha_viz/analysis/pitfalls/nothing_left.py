@@ -1,4 +1,4 @@
-"""Queries with no key left: three answers from PyTorch, where they come from, and what they do to gradients."""
+"""Queries with no key left: what PyTorch answers, where they come from, and what they do to gradients."""
 
 import torch
 
@@ -22,7 +22,7 @@ def attend_around_empty(attention, x, padding):
 @pitfall(
     "Every key of an item is masked",
     ("NaN", "works in eval only", "answer changes with batch"),
-    "Softmax over no key has no answer: exp(−∞) sums to 0, and 0 / 0 is NaN. PyTorch gives three answers to the same call. With "
+    "Softmax over no key has no answer: exp(−∞) sums to 0, and 0 / 0 is NaN. PyTorch answers the same call in more ways than one. With "
     "need_weights=True the rows are NaN; with need_weights=False they are zero, so that the output is the bias of out_proj; on the fused "
     "path (eval, no gradients) they can be NaN again.",
     "Leave empty items out of the batch, or let them read something and discard what comes out. add_zero_attn=True gives every query a "
@@ -134,7 +134,8 @@ def causal_with_left_padding(bench, padded):
 
 
 def loss_of_real_rows(attention, x, padding):
-    mask = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)
+    L = x.shape[1]
+    mask = torch.ones(L, L, dtype=torch.bool).triu(1)
     output, _ = attention(x, x, x, attn_mask=mask, key_padding_mask=padding)
     return output[~padding].square().mean()  # the undefined rows are not in the loss
 

@@ -1,0 +1,36 @@
+"""A pitfall and the values of its knobs as one text, for an address: ``window-off-by-one&window=4``."""
+
+import difflib
+from urllib.parse import parse_qsl, urlencode
+
+from mha_viz.analysis.pitfalls import PITFALLS
+from mha_viz.core.rules import Wrong
+
+
+def spelled(name, values):
+    """The pitfall ``name`` with those ``values`` of its knobs that are not the defaults."""
+    changed = {
+        knob.name: values[knob.name] for knob in PITFALLS[name].knobs if values.get(knob.name, knob.default) != knob.default
+    }
+    return f"{name}&{urlencode(changed)}" if changed else name
+
+
+def read_pitfall(text):
+    """(Pitfall, the values of all its knobs by name) that ``spelled`` wrote; the first one for "".
+
+    Raises Wrong where there is no such pitfall or knob, or a value breaks its rule.
+    """
+    name, _, rest = text.partition("&")
+    name = name or next(iter(PITFALLS))
+    if name not in PITFALLS:
+        close = difflib.get_close_matches(name, PITFALLS, 1)
+        raise Wrong("pitfall", name, f"is none of the {len(PITFALLS)}.", [{"pitfall": one} for one in close])
+    pitfall = PITFALLS[name]
+    knobs = {knob.name: knob for knob in pitfall.knobs}
+    values = {knob: one.default for knob, one in knobs.items()}
+    for knob, value in parse_qsl(rest, keep_blank_values=True):
+        if knob not in knobs:
+            raise Wrong(knob, value, f"is nothing that {name} has; it has {', '.join(knobs) or 'nothing to set'}.")
+        number = not knobs[knob].choices and value.lstrip("-").isdecimal()
+        values[knob] = knobs[knob].check(int(value) if number else value)
+    return pitfall, values

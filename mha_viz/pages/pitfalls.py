@@ -1,0 +1,283 @@
+"""Pitfalls: mistakes as experiments on the layer of Explore, found by their symptom, each with the check that catches it."""
+
+from html import escape
+
+import streamlit as st
+
+from mha_viz.core.rules import Wrong
+from mha_viz.pages import draft
+from mha_viz.pages.controls import sequence, sizes, source
+from mha_viz.pages.messages import mend, plain, say_error, say_not_current, say_notes, say_wrong, spelled
+from mha_viz.pages.places import enter
+from mha_viz.pages.toolbar import change
+from mha_viz.pages.warm import shared_trace, warm_up
+from mha_viz.settings import Settings
+
+LAYER = (
+    "case",
+    "embed_dim",
+    "num_heads",
+    "batch_size",
+    "seq_len",
+    "bias",
+    "seed",
+    "words",
+    "positions",
+)  # what experiments take of it
+
+
+def page():
+    enter("pitfalls")
+    draft.arrive()
+    with st.sidebar:
+        source()
+        sizes()
+        sequence()
+        st.caption("Experiments run on this layer, and on the first 8 tokens of its first 3 items. Their masks are their own.")
+    warm_up()
+    above()
+    symptoms()
+    stage()
+
+
+@st.fragment(key="above")
+def above():
+    """What is said of the Settings, and of an address that points to nothing."""
+    settings, wrong = current()
+    with st.container(key="messages"):
+        if wrong:
+            say_wrong(wrong)
+            say_not_current(settings, draft.values())
+        say_notes(draft.notes(shared_trace(layer_of(settings))) + misfits())
+
+
+@st.fragment(key="toolbar")
+def symptoms():
+    """The symptom that a person sees: only what may be its cause is offered."""
+    from mha_viz.analysis.pitfalls import SYMPTOMS
+
+    st.session_state.pitfall_symptom = symptom() or None
+    st.pills(
+        "What do you see?",
+        SYMPTOMS,
+        key="pitfall_symptom",
+        on_change=choose_symptom,
+        help="Offers the pitfalls that may look like this.",
+    )
+
+
+@st.fragment(key="stage")
+def stage():
+    """The pitfalls to choose from, and the one that is chosen."""
+    st.session_state.staged = True
+    settings, wrong = current()
+    with st.container(key="stage"):
+        offered, shown = st.columns([2, 7], gap="medium")
+        chosen, values = choice()
+        with offered, st.container(key="pitfall_list"):
+            pick(chosen)
+        with shown:
+            told(chosen)
+            knobs(chosen, values)
+            experiment(chosen, values, settings, wrong)
+    draft.write_address()
+
+
+# What is chosen
+
+
+def choice():
+    """The Pitfall that the View names, and the values of its knobs; the first that is offered where it names none that there is."""
+    from mha_viz.analysis.pitfalls.spelling import read_pitfall
+
+    name = st.session_state.view.pitfall or offers()[0]
+    try:
+        return read_pitfall(name)
+    except Wrong:
+        return read_pitfall(offers()[0])
+
+
+def symptom():
+    """The symptom that the View names, "" for all, and for one that there is not."""
+    from mha_viz.analysis.pitfalls import SYMPTOMS
+
+    named = st.session_state.view.symptom
+    return named if named in SYMPTOMS else ""
+
+
+def misfits():
+    """A Wrong for a pitfall or a symptom in the View that there is not, in an address of long ago or one that was typed."""
+    from mha_viz.analysis.pitfalls import SYMPTOMS
+    from mha_viz.analysis.pitfalls.spelling import read_pitfall
+
+    view, found = st.session_state.view, []
+    try:
+        read_pitfall(view.pitfall)
+    except Wrong as wrong:
+        found.append(wrong)
+    if view.symptom and not symptom():
+        found.append(Wrong("symptom", view.symptom, f"is none of: {'; '.join(SYMPTOMS)}."))
+    return found
+
+
+def offers():
+    """The names of the pitfalls that may look like the chosen symptom."""
+    from mha_viz.analysis.pitfalls import PITFALLS
+
+    return [name for name, one in PITFALLS.items() if symptom() in (*one.symptoms, "")]
+
+
+def choose_symptom():
+    change(symptom=st.session_state.pitfall_symptom or "")
+    if choice()[0].name not in offers():
+        change(pitfall=offers()[0])
+    draft.draw(["above", "toolbar", "stage"])
+
+
+def pick(chosen):
+    from mha_viz.analysis.pitfalls import PITFALLS
+
+    names = offers()
+    st.session_state.pitfall_name = chosen.name if chosen.name in names else None
+    count = f"{len(names)} pitfalls" if len(names) != 1 else "1 pitfall"
+    st.radio(
+        count, names, key="pitfall_name", format_func=lambda name: PITFALLS[name].title, on_change=choose_pitfall,
+        help="Each is an experiment on the layer that the sidebar sets.",
+    )  # fmt: skip
+
+
+def choose_pitfall():
+    change(pitfall=st.session_state.pitfall_name)
+    draft.draw(["above", "stage"])
+
+
+# What is shown of it
+
+
+def told(chosen):
+    st.html(
+        f"<h2 class='pitfall'>{escape(chosen.title)}</h2><p class='mode'>Looks like: {escape(' · '.join(chosen.symptoms))}</p>"
+        f"<p class='shapes'><b>Why.</b> {escape(chosen.why)}</p>"
+    )
+
+
+def knobs(chosen, values):
+    """What a person can change of the experiment."""
+    if not chosen.knobs:
+        return
+    with st.container(horizontal=True, key="knobs"):
+        for knob in chosen.knobs:
+            key = f"knob_{knob.name}"
+            st.session_state[key] = values[knob.name]
+            take = {"on_change": turn, "args": (chosen.name, values, knob.name), "help": knob.help, "key": key}
+            if knob.choices:
+                st.selectbox(knob.name, knob.choices, width=270 if max(map(len, knob.choices)) > 12 else 150, **take)
+            else:
+                st.number_input(f"{knob.name}, {knob.least} to {knob.most}", knob.least, knob.most, step=1, width=190, **take)
+
+
+def turn(name, values, knob):
+    from mha_viz.analysis.pitfalls.spelling import spelled as spelled_pitfall
+
+    change(pitfall=spelled_pitfall(name, values | {knob: st.session_state[f"knob_{knob}"]}))
+    draft.draw(["above", "stage"])
+
+
+def experiment(chosen, values, settings, wrong):
+    """What comes out, and what would have caught it."""
+    from mha_viz.analysis.pitfalls import Bench
+
+    try:
+        found = chosen.run(Bench.of(shared_trace(layer_of(settings))), **values)
+    except Wrong as needed:
+        say_needed(needed, wrong is None)
+        return
+    st.html(f"<p class='chosen' role='status'><b>Here.</b> {escape(found.sentence)}</p>")
+    maps(found)
+    st.html(numbers(found))
+    st.html(f"<p class='shapes'><b>How to avoid it.</b> {escape(chosen.avoid)}</p>")
+    mistake, right = st.columns(2)
+    code(mistake, "✗ The mistake", found.wrong)
+    code(right, "✓ The right way", found.right)
+    check(found)
+
+
+def say_needed(needed, can_mend):
+    """What the experiment needs, with a button that sets it."""
+    say_error(needed)
+    for one in needed.nearest if can_mend else ():
+        label = ", ".join(f"{name} = {spelled(value)}" for name, value in one.items())
+        st.button(label, key="needed", on_click=mend, kwargs=one)
+
+
+def maps(found):
+    from mha_viz.figures.pitfalls import describe, shared_scale, small_map
+
+    if not found.maps:
+        return
+    scale, theme = shared_scale(found.maps), st.context.theme.type or "light"
+    with st.container(horizontal=True, key="pitfall_maps"):
+        for i, one in enumerate(found.maps):
+            st.plotly_chart(
+                small_map(one, scale, theme, st.session_state.view.colors), key=f"pitfall_map_{i}", theme=None, width="content",
+                config={"displayModeBar": False}, alt=describe(one),
+            )  # fmt: skip
+    of = "Head 0 of item 0. " if found.maps[0].quantity == "weight" and found.maps[0].rows == "query" else ""
+    looks = "Striped: hidden by the mask. Crossed: undefined (NaN)."
+    st.caption(f"{of}Paper is 0, full ink {scale.high:.4f}. {looks}")
+
+
+def numbers(found):
+    rows = "".join(
+        f"<tr><th scope='row'>{escape(one.what)}</th><td>{escape(one.wrong)}</td><td>{escape(one.right)}</td></tr>"
+        for one in found.numbers
+    )
+    return (
+        "<div class='compared'><table><thead><tr><td></td><th scope='col'>✗ the mistake</th><th scope='col'>✓ the right way</th></tr>"
+        f"</thead><tbody>{rows}</tbody></table></div>"
+    )
+
+
+def code(column, title, version):
+    with column:
+        st.markdown(f"**{title}**")
+        st.code(version.source.strip(), language="python", wrap_lines=True)
+
+
+def check(found):
+    """The check as text to paste, and what it says to both versions here."""
+    from mha_viz.analysis.pitfalls import pasted
+
+    st.markdown("**The check that catches it**, to paste into your own tests:")
+    st.code(pasted(found.check).strip(), language="python", wrap_lines=True)
+    said = [verdict(found.caught), verdict(found.objection)]
+    if found.caught is None:
+        said[0] += ": as it is set the mistake does no harm here, and no test could see it"
+    st.markdown(f"Run here, on this layer:  \n✗ the mistake {said[0]}  \n✓ the right way {said[1]}")
+
+
+def verdict(objection):
+    return "**passes**" if objection is None else f"**fails**: {plain(objection)}"
+
+
+# The layer
+
+
+def current():
+    """The Settings that are set, and None; the last good ones where these break a rule, and the Wrong."""
+    state = st.session_state
+    try:
+        settings = draft.settings()
+        shared_trace(layer_of(settings))
+    except Wrong as wrong:
+        return state.setdefault("shown", Settings()), wrong
+    state.shown = settings
+    return settings, None
+
+
+def layer_of(settings):
+    """These Settings with what experiments have of their own left out: masks, padding, another sequence to attend to, train mode."""
+    return Settings(padding=(), **{name: getattr(settings, name) for name in LAYER})
+
+
+page()
