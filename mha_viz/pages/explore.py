@@ -1,12 +1,10 @@
 """Explore: every head of one layer beside the average of them all."""
 
-from dataclasses import replace
-
 import streamlit as st
 
-from mha_viz.core.rules import Wrong
 from mha_viz.pages import draft
 from mha_viz.pages.controls import controls
+from mha_viz.pages.explored import current, trace_of
 from mha_viz.pages.layout_demo import layout_demo
 from mha_viz.pages.messages import say_not_current, say_notes, say_wrong
 from mha_viz.pages.places import enter
@@ -15,8 +13,7 @@ from mha_viz.pages.shapes import mode, shape_strip
 from mha_viz.pages.stage import Subject, changed_trace, choose_cells, heads_and_average
 from mha_viz.pages.statistics_table import statistics_table
 from mha_viz.pages.toolbar import toolbar
-from mha_viz.pages.warm import synthetic_trace, warm_up
-from mha_viz.settings import Settings
+from mha_viz.pages.warm import warm_up
 
 
 def page():
@@ -57,23 +54,6 @@ def stage():
         heads_and_average(Subject(trace, settings, 0, draft.spelled, draft.unspelled, lambda other, _: trace_of(other)), paint_and_choose)
         statistics_table([changed_trace(trace, st.session_state.view)[0]], st.session_state.view)
     draft.write_address()
-
-
-def current():
-    """The Settings that are set and their Trace; the last good ones where these break a rule, and the Wrong, else None."""
-    state = st.session_state
-    try:
-        settings = draft.settings()
-        trace = trace_of(settings)
-    except Wrong as wrong:
-        settings = state.setdefault("shown", Settings())
-        return settings, trace_of(settings), wrong
-    state.shown = settings
-    return settings, trace, None
-
-
-def trace_of(settings):
-    return synthetic_trace(replace(settings, batch_first=True))  # the layout changes no number
 
 
 def strip(trace, settings):

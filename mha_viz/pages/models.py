@@ -1,8 +1,11 @@
 """Models: every layer and head of a model, and one of them beside the average of its layer."""
 
+from shlex import quote as quoted
+
 import streamlit as st
 
 from mha_viz.pages import from_file, from_pretrained, from_trained, source
+from mha_viz.pages.checked import Checked, checked
 from mha_viz.pages.draft import CHOICES, draw
 from mha_viz.pages.head_panel import head_panel
 from mha_viz.pages.messages import plain, say_error, say_notes
@@ -138,7 +141,7 @@ def choose_and_mark(choices):
 
 @st.fragment(key="table")
 def table():
-    """What belongs to all heads, and to the chosen one beyond this picture."""
+    """What belongs to all heads, and to the chosen one beyond this picture; and what can be checked."""
     from mha_viz.analysis import choose, shown_trace
 
     index, trace = layer()
@@ -146,6 +149,28 @@ def table():
     choice = choose(shown_trace(changed_trace(trace, view)[0], view), view)  # of what the picture shows
     head_panel(here(), traces, index, choice)
     statistics_table(traces, view)
+    checks_of(index, trace)
+
+
+def checks_of(index, trace):
+    """The checks of this layer, and of the model: folded, and run while they are open."""
+    folded = st.expander("Validate this layer", key="checks", on_change="rerun")
+    if not folded.open:
+        return
+    from mha_viz.studies.validation import Of
+
+    kind, settings = st.session_state.source, source.settings()
+    shown, _ = changed_trace(trace, st.session_state.view)
+    traces = list(here().recording().traces)
+    traces[index] = shown
+    if kind == "file":
+        of, command = Of(settings.file, tuple(traces)), quoted(settings.file)
+    else:
+        name = settings.model if kind == "trained" else settings.name
+        of = Of(name, tuple(traces), settings)
+        command = f"--address {quoted(f'?source={kind}&{source.spelled(settings)}'.rstrip('&'))}"
+    with folded:
+        checked(Checked(of, index, st.session_state.view.what_if, command))
 
 
 page()

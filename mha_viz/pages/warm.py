@@ -42,6 +42,12 @@ def pretrained_run(settings):
     return pretrained(settings)
 
 
+@st.cache_resource(max_entries=64, show_spinner=False)
+def kept_checks(settings, layer, what_if):
+    """The Checks of one layer of these settings, shared by every session: a list that whoever has run them all fills."""
+    return []
+
+
 @st.cache_resource(max_entries=8, show_spinner="Computing…")
 def shared_trace(settings):
     """The Trace of these Settings, shared by every session that asks for the same."""

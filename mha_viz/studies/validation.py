@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, urlsplit
 import numpy as np
 
 from mha_viz.analysis.layout import module_of
-from mha_viz.analysis.validation import CANNOT, FAIL, PASS, Check, Subject, checks
+from mha_viz.analysis.validation import CANNOT, FAIL, GROUPS, PASS, QUESTIONS, Check, Subject, checks
 from mha_viz.analysis.validation.check import Cannot, Measured, gap, question
 from mha_viz.core.attend import attend
 from mha_viz.core.batch import Batch
@@ -49,13 +49,17 @@ def source(settings):
     if isinstance(settings, Recording):
         return Of("recording", settings.traces)
     if isinstance(settings, Settings):
-        what = "tiny layer, worked by hand" if settings.case == "tiny" else f"untrained layer, seed {settings.seed}"
-        return Of(what, (synthetic(settings),), settings)
+        return Of(source_name(settings), (synthetic(settings),), settings)
     if isinstance(settings, Trained):
         return Of(settings.model, trained(settings).recording.traces, settings)
     from mha_viz.sources.pretrained import pretrained
 
     return Of(settings.name, pretrained(settings).traces, settings)
+
+
+def source_name(settings):
+    """What the layer of these Settings is called."""
+    return "tiny layer, worked by hand" if settings.case == "tiny" else f"untrained layer, seed {settings.seed}"
 
 
 def source_of_file(path):
@@ -126,8 +130,22 @@ def validate(of, layer=None):
     for trace in of.traces if layer is None else of.traces[layer : layer + 1]:
         yield from checks(trace)
     if isinstance(of.settings, Trained):
-        for one in (held_out_score, held_out_one_head, held_out_disjoint):
+        for one in OF_TRAINED:
             yield one.ask(Held(of.settings))
+
+
+def by_group(done):
+    """These Checks by the name of their group, in the order in which they are to be read."""
+    groups = {"Held-out data": [], **{group: [] for group in GROUPS}}
+    named = {question.name: group for group, questions in GROUPS.items() for question in questions} | {tiny.name: "Agreement"}
+    for one in done:
+        groups[named.get(one.name, "Held-out data")].append(one)
+    return {group: found for group, found in groups.items() if found}
+
+
+def count(of):
+    """How many Checks ``validate`` makes of one layer of this source."""
+    return 1 + len(QUESTIONS) + (len(OF_TRAINED) if isinstance(of.settings, Trained) else 0)
 
 
 @dataclass(frozen=True)
@@ -218,6 +236,9 @@ def held_out_disjoint(s):
         f"{len(held):,} held-out sequences among the {len(seen):,} that training drew, drawn again from its seed", both,
         "None of them is among them.", "Sequences were trained on and scored on.", tolerance=0,
     )  # fmt: skip
+
+
+OF_TRAINED = (held_out_score, held_out_one_head, held_out_disjoint)
 
 
 @lru_cache(maxsize=2)

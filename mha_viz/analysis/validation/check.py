@@ -34,13 +34,15 @@ class Check:
 
     @property
     def measured(self):
-        """The figure beside what it is held to, as in "1.4e-07 ≤ 1e-06"; "" where there is none."""
+        """The figure beside what it is held to, as in "1.4e-07 ≤ 1e-06", "exactly 0" or "24, not 0"; "" where there is none."""
         if self.figure is None:
             return ""
         if self.least is not None:
             return f"{written(self.figure)} {'>' if self.figure > self.least else '≤'} {written(self.least)}"
         if self.tolerance is None:
             return written(self.figure)
+        if self.tolerance == 0:
+            return "exactly 0" if self.figure == 0 else f"{written(self.figure)}, not 0"
         return f"{written(self.figure)} {'≤' if self.figure <= self.tolerance else '>'} {written(self.tolerance)}"
 
 

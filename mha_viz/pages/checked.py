@@ -1,0 +1,134 @@
+"""The checks of one layer as a page shows them: run while one watches, told by group, to be copied and kept."""
+
+import json
+import time
+from dataclasses import dataclass
+from html import escape
+
+import streamlit as st
+
+from mha_viz.pages.warm import kept_checks
+
+MARKS = {"pass": "✓", "fail": "✗", "cannot run": "–"}
+QUICK = 2**22  # numbers in all maps; what is larger is checked when somebody asks for it
+FEW = 3  # checks that cannot run, which are named above all
+SHOWN_AFTER = 0.4  # seconds, after which it is said how far the checks are
+
+
+@dataclass(frozen=True, eq=False)
+class Checked:
+    """What is checked: the ``layer`` of the source ``of``, with ``what_if`` changed in it. ``arguments`` are those of the command that
+    does the same, None where there is none; ``batch_first`` is the layout that the contract is written in."""
+
+    of: object
+    layer: int
+    what_if: str
+    arguments: str | None
+    batch_first: bool = True
+
+    @property
+    def trace(self):
+        return self.of.traces[self.layer]
+
+
+def checked(what):
+    """Run the checks that are not done yet, and show them: each verdict, what was compared, and what to copy."""
+    from mha_viz.studies.validation import summary
+
+    done, finished = run(what)
+    if done:
+        failed = [one.title for one in done if one.verdict == "fail"]
+        left = [one.title for one in done if one.verdict == "cannot run"]
+        said = f"<b class='broken'>✗ Does not hold: {quoted(failed)}.</b>" if failed else "<b>✓ Nothing that could be checked fails.</b>"
+        also = f" Cannot run: {quoted(left)}." if 0 < len(left) <= FEW else ""
+        st.html(f"<p class='verdicts' role='status'>{said} {escape(summary(done))}{also}</p>")
+        st.html(table(done))
+    if finished:
+        keep(what, done)
+
+
+def quoted(titles):
+    return escape(", ".join(f"“{title}”" for title in titles))
+
+
+def run(what):
+    """(the Checks that are done, whether that is all of them). Somebody may stop in between, and go on from there."""
+    from mha_viz.studies.validation import count, validate
+
+    state = st.session_state
+    kept = kept_checks(what.of.settings, what.layer, what.what_if) if what.of.settings is not None else []
+    if kept:
+        return kept, True
+    if state.get("checked_trace") is not what.trace:
+        state.checked_trace, state.checks_done, state.checks_left = what.trace, [], validate(what.of, what.layer)
+        state.check_on = what.trace.weights.size <= QUICK
+    done = state.checks_done
+    if state.checks_left is None:
+        return done, True
+    if not state.check_on:
+        label = "Go on" if done else "Run the checks"
+        st.button(label, key="check_go", on_click=go, args=(True,), type="primary", icon=":material/play_arrow:")
+        if not done:
+            st.caption("This layer is large: the checks compute it many times.")
+        return done, False
+    with st.empty():
+        began = time.monotonic()
+        shown = False
+        for one in state.checks_left:
+            done.append(one)
+            if time.monotonic() - began > SHOWN_AFTER:
+                if not shown:
+                    shown = True
+                    box = st.container()
+                    bar = box.progress(0.0)
+                    box.button("Stop", key="check_stop", on_click=go, args=(False,), icon=":material/stop:")
+                bar.progress(len(done) / count(what.of), text=f"{len(done)} of {count(what.of)}: {one.title}")
+        st.html("<span></span>")  # in the progress bar's place
+    state.checks_left = None
+    kept[:] = done
+    return done, True
+
+
+def go(on):
+    st.session_state.check_on = on
+
+
+def table(done):
+    """Every Check by its group, as HTML: verdict, title and figure, what it means, and unfolded what was compared."""
+    from mha_viz.studies.validation import by_group
+
+    parts = [f"<section><h3>{escape(group)}</h3>{''.join(map(row, checks))}</section>" for group, checks in by_group(done).items()]
+    return f"<div class='checks'>{''.join(parts)}</div>"
+
+
+def row(check):
+    name = check.verdict.replace(" ", "-")
+    of = "" if check.verdict == "cannot run" and check.figure is None else f"<span class='figure'>{escape(check.measured)}</span>"
+    compared = f"Compared: {check.compared}." if check.compared else "Nothing was compared."
+    return (
+        f"<details class='check {name}'><summary><span class='verdict'>{MARKS[check.verdict]} {check.verdict}</span> "
+        f"<span class='title'>{escape(check.title)}</span> {of}<span class='words'>{escape(check.words)}</span></summary>"
+        f"<p>{escape(compared)} {seconds(check.seconds)}</p></details>"
+    )
+
+
+def seconds(figure):
+    return f"Took {1000 * figure:.0f} ms." if figure < 1 else f"Took {figure:.1f} s."
+
+
+def keep(what, done):
+    """What one copies into a project: the contract, the versions, the command; and the report as a file."""
+    from mha_viz.analysis.validation import contract_text
+    from mha_viz.studies.validation import report, versions
+
+    with st.expander("Contract: every shape and every mask convention, to copy"):
+        st.code(contract_text(what.trace, what.batch_first), language=None)
+    with st.expander("Versions to pin, to copy"):
+        st.code("\n".join(f"{name}: {version}" for name, version in versions(what.of).items()), language=None, wrap_lines=True)
+    with st.container(horizontal=True, vertical_alignment="center", key="keep_checks"):
+        st.download_button(
+            "Report (JSON)", lambda: json.dumps(report(what.of, done), indent=1, ensure_ascii=False), "validation.json",
+            "application/json", on_click="ignore", help="Every check with its figures, and the versions.",
+        )  # fmt: skip
+        if what.arguments is not None:
+            st.code(f"python -m mha_viz validate {what.arguments}".strip(), language="bash")
