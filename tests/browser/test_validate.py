@@ -1,0 +1,63 @@
+"""The Validate page in a real browser: what only one can tell."""
+
+import pytest
+
+from mha_viz import Settings
+from mha_viz.analysis.validation import QUESTIONS
+from mha_viz.studies.validation import source, validate
+from tests.browser.person import IDLE, eventually
+
+pytestmark = pytest.mark.browser
+
+
+def go_to(person, title):
+    """Follow a link to another page."""
+    person.widget("pages").get_by_role("link", name=title, exact=True).click()
+
+
+def verdicts(person):
+    person.page.wait_for_selector(f"{IDLE} .check")
+    return [text.split(maxsplit=1)[1] for text in person.page.locator(".check .verdict").all_inner_texts()]
+
+
+def test_from_explore_with_its_settings_and_back(person):
+    """What is set on one page is set on the other, and Back goes the way that one came."""
+    person.open(seed=9, seq_len=6)
+    go_to(person, "Validate")
+    eventually(lambda: len(verdicts(person)) == len(QUESTIONS) + 1)
+    assert person.query() == {"seed": "9", "seq_len": "6"}
+    person.click("causal")
+    eventually(lambda: "cannot run" not in verdicts(person))
+    eventually(lambda: person.query() == {"seed": "9", "seq_len": "6", "causal": "1"})
+    go_to(person, "Explore")
+    person.page.wait_for_selector(f"{IDLE} .mha-maps .main-svg")
+    assert person.query() == {"seed": "9", "seq_len": "6", "causal": "1"} and person.holds("causal")
+    person.page.go_back()
+    person.page.wait_for_selector(f"{IDLE} .check")
+    person.page.go_back()
+    eventually(lambda: person.query() == {"seed": "9", "seq_len": "6"} and "cannot run" in verdicts(person))
+
+
+def test_what_fails_is_seen_and_what_was_compared_unfolds_by_key(person):
+    person.open(causal=1, padding_side="left")
+    go_to(person, "Validate")
+    expected = [check.verdict for check in validate(source(Settings(causal=True, padding_side="left")))]
+    eventually(lambda: sorted(verdicts(person)) == sorted(expected))
+    person.sees(".verdicts", "Does not hold: “Every query has a key that it may see”")
+    row = person.page.locator(".check", has_text="Every query has a key that it may see").first
+    assert not row.locator("p").is_visible()
+    row.locator("summary").focus()
+    person.page.keyboard.press("Enter")
+    eventually(lambda: row.locator("p").is_visible())
+    assert "padded queries counted as well" in row.locator("p").inner_text()
+
+
+def test_nothing_is_cut_off_in_a_narrow_window(window, address):
+    page = window(viewport={"width": 390, "height": 844})
+    page.goto(address)
+    page.locator(".st-key-pages a", has_text="Validate").click()
+    page.wait_for_selector(f"{IDLE} .check")
+    width = page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
+    assert width <= 390
+    right = page.evaluate("Math.max(...[...document.querySelectorAll('.check *')].map(e => e.getBoundingClientRect().right))")
+    assert right <= 390
