@@ -4,10 +4,11 @@ from urllib.parse import urlparse
 
 import pytest
 
+from mha_viz.pages.places import PAGES
 from tests.browser.person import PATIENCE, Person
 
 # Streamlit looks for its server below a page's own address first, where none answers.
-ASKED_IN_VAIN = ("/models/_stcore/health", "/models/_stcore/host-config")
+ASKED_IN_VAIN = [f"/{page}/_stcore/{asked}" for page in PAGES for asked in ("health", "host-config")]
 
 
 @pytest.fixture(scope="session")

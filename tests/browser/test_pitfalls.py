@@ -1,0 +1,101 @@
+"""The Pitfalls page in a real browser: found by symptom, changed by hand, and back to Explore with the same layer."""
+
+import pytest
+
+from mha_viz import Settings, synthetic
+from mha_viz.analysis.pitfalls import PITFALLS, Bench
+from tests.browser.person import IDLE, Person, eventually
+
+pytestmark = pytest.mark.browser
+
+
+class Learner(Person):
+    PATH = "pitfalls"
+
+    def open(self, **query):
+        self.page.goto(f"{self.address}/{self.PATH}")
+        self.page.wait_for_selector(f"{IDLE} h2.pitfall", timeout=60_000)
+        return self.go(**query) if query else self
+
+    def sees_experiment(self, name, settings=None, **values):
+        """Waits until this experiment is shown, with what it found on the layer of these Settings."""
+        experiment = PITFALLS[name].run(Bench.of(synthetic(settings or Settings(padding=()))), **values)
+        self.sees("h2.pitfall", PITFALLS[name].title)
+        self.sees("p.chosen", experiment.sentence)
+        maps = self.page.locator(".st-key-pitfall_maps .main-svg:first-child")
+        eventually(lambda: maps.count() == len(experiment.maps))
+        self.sees("[data-testid=stApp]", f"the mistake {'fails' if experiment.caught else 'passes'}")
+
+
+@pytest.fixture
+def person(usual_window, address):
+    person = Learner(usual_window, address)
+    yield person
+    person.saw_nothing_wrong()
+
+
+def test_a_pitfall_is_found_by_its_symptom_and_changed(person):
+    person.open()
+    person.widget("pitfall_symptom").get_by_text("rows do not sum to 1").click()
+    person.sees_experiment("dropout-in-the-weights")
+    titles = [one.title for one in PITFALLS.values() if "rows do not sum to 1" in one.symptoms]
+    offered = person.text(".st-key-pitfall_name [role=radiogroup]")
+    assert all(title in offered for title in titles) and "Softmax twice" not in offered
+    person.widget("pitfall_symptom").get_by_text("rows do not sum to 1").click()
+    person.widget("pitfall_name").get_by_text("A sliding window that is off by one").click()
+    person.sees_experiment("window-off-by-one")
+    person.type("knob_window", "5")
+    person.sees_experiment("window-off-by-one", window=5)
+    eventually(lambda: person.query() == {"pitfall": "window-off-by-one&window=5"})
+    person.type("seed", "11")
+    person.sees_experiment("window-off-by-one", Settings(seed=11, padding=()), window=5)
+
+
+def test_explore_and_pitfalls_show_one_layer(person):
+    person.open()
+    person.type("num_heads", "4")
+    person.sees("[data-testid=stSidebar]", "128 / 4 = 32")
+    person.widget("pitfall_name").get_by_text("The wrong scale").click()
+    person.sees_experiment("wrong-scale", Settings(num_heads=4, padding=()))
+    person.widget("pages").get_by_text("Explore").click()
+    person.page.wait_for_selector(f"{IDLE} .st-key-picture .main-svg")
+    eventually(lambda: person.holds("num_heads") == "4")
+    assert person.tiles().shape[0] == 4 + 2, "four heads in the strip, one of them large and the average"
+    person.type("num_heads", "2")
+    eventually(lambda: person.tiles().shape[0] == 2 + 2)
+    person.widget("pages").get_by_text("Pitfalls").click()
+    person.sees_experiment("wrong-scale", Settings(num_heads=2, padding=()))
+
+
+def test_what_is_needed_is_one_click_away(person):
+    person.open()
+    person.widget("pitfall_name").get_by_text("Masks per item repeated").click()
+    person.type("batch_size", "1")
+    person.sees("[data-testid=stAlert]", "must be 2 or more here")
+    person.page.get_by_role("button", name="batch_size = 2").click()
+    person.sees_experiment("head-masks-in-wrong-order", Settings(batch_size=2, padding=()))
+    assert person.holds("batch_size") == "2"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844)])
+def test_every_width_and_theme_has_room(window, address, scheme, width, height):
+    person = Learner(window(color_scheme=scheme, viewport={"width": width, "height": height}), address)
+    person.page.goto(f"{address}/pitfalls?pitfall=true-means-the-opposite")
+    person.page.wait_for_selector(f"{IDLE} .st-key-pitfall_maps .main-svg", timeout=60_000)
+    person.sees_experiment("true-means-the-opposite")
+    assert person.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert person.page.locator("[data-testid=stMain]").evaluate("e => e.scrollWidth <= e.clientWidth"), (
+        "nothing is scrolled sideways"
+    )
+    rights = person.page.evaluate(
+        "Array.from(document.querySelectorAll('.st-key-pitfall_maps .main-svg'), e => e.getBoundingClientRect().right)"
+    )
+    assert max(rights) <= width
+    paper = {"light": "rgb(255, 255, 255)", "dark": "rgb(14, 17, 23)"}[scheme]
+    drawn = person.page.locator(".st-key-pitfall_maps .main-svg").first
+    eventually(lambda: drawn.evaluate("e => getComputedStyle(e).backgroundColor") == paper)
+    if width > 640:
+        bottom = person.page.locator(".st-key-pitfall_maps").evaluate("e => e.getBoundingClientRect().bottom")
+        assert bottom <= height, "maps are on the first screen"
+    person.saw_nothing_wrong()
