@@ -1,0 +1,1 @@
+"""What leaves the app: programs that compute what it shows."""

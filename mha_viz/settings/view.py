@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from mha_viz.core.rules import Wrong, whole
 from mha_viz.settings.interventions import typed_interventions
 from mha_viz.settings.rules import check, choice, flag, number, optional, ruled
+from mha_viz.settings.steps import LANGUAGES, STEPS
 
 ORDERS = (
     "difference", "index", "entropy", "distance", "previous", "next", "self", "first", "confidence", "induction", "contribution",
@@ -58,6 +59,9 @@ class View:
 
     Pitfalls: ``pitfall`` is the one that is shown with what is set of it, as ``mha_viz.analysis.pitfalls.spelling`` reads it, "" the
     first; of those that have the ``symptom``, "" all.
+
+    Step by step, the chosen cell's query is followed: ``step`` is the one that is shown, in mathematics or as a program in a
+    ``language``; ``together`` follows it through all heads and not the chosen one.
     """
 
     layer: int = ruled(0, number(0))
@@ -79,6 +83,9 @@ class View:
     verbatim: bool = ruled(False, flag)
     pitfall: str = ruled("", lambda argument, value: value)
     symptom: str = ruled("", lambda argument, value: value)
+    step: str = ruled("input", choice(*STEPS))
+    language: str = ruled("mathematics", choice(*LANGUAGES))
+    together: bool = ruled(False, flag)
 
     def __post_init__(self):
         check(self)

@@ -1,0 +1,468 @@
+"""Settings as programs, in NumPy from scratch and in PyTorch, that run as they stand and compute what the page shows.
+
+A program is told in the steps of the walkthrough. Random weights and tokens are PyTorch's, drawn in the order in which the tutorial's
+program draws them, so that they are those of the page; everything after that is written out.
+"""
+
+import numpy as np
+
+from mha_viz.settings import read_mask
+from mha_viz.settings.steps import STEPS
+from mha_viz.sources.synthetic import PAD
+from mha_viz.sources.tiny import TOKENS, tiny_layer
+
+
+def program(settings, language, step="validate", *, item=0, head=0, query=0, together=False):
+    """The whole program up to ``step`` in this ``language``, "numpy" or "torch": it prints what the page draws of that step.
+
+    ``item``, ``head`` and ``query`` are those that are followed; ``together`` prints all heads. It leaves Q, K, V, scores, weights,
+    heads [N, H, …], concat and multi_head_output behind, with the values of the Trace of the same name.
+    """
+    names = [name for name in STEPS if name != "dropout" or drops(settings)]
+    upto = names[: names.index(step) + 1]
+    body = [line for name in upto for line in ("", f"# {STEPS[name][1]}", *step_lines(settings, language, name))]
+    place = f"n, h, i = {item}, {head}, {query}  # batch item, head and query that are followed"
+    shown = [] if step == "validate" else ["", f"print({shown_expression(settings, language, step, together)})"]
+    return "\n".join([*_imports(settings, language), "", *_start(settings, language), place, *body, *shown, ""])
+
+
+def drops(settings):
+    """True where dropout falls on the weights."""
+    return settings.training and settings.dropout > 0
+
+
+def step_lines(settings, language, step):
+    """The lines of one step alone, as ``program`` has them."""
+    return _NumPy(settings).lines(step) if language == "numpy" else _Torch(settings).lines(step)
+
+
+def shown_expression(settings, language, step, together=False):
+    """The expression that ``program`` prints after ``step``: what the page draws last of it."""
+    head = ":" if together else "h"
+    columns = "" if together else "[h * D : (h + 1) * D]"
+    keys = "K[n, h]"
+    if together:
+        keys = "K[n].swapaxes(0, 1).reshape(-1, H * D)"
+    return {
+        "input": "query[n]", "configure": f"Wq{columns}.T", "query": f"Q[n, {head}, i]", "keys": keys,
+        "dot": f"dots[n, {head}, i]", "scale": f"scores[n, {head}, i]", "mask": f"masked[n, {head}, i]",
+        "softmax": f"probabilities[n, {head}, i]", "dropout": f"weights[n, {head}, i]", "values": f"heads[n, {head}, i]",
+        "concat": "concat[n, i]", "project": "multi_head_output[n, i]", "output": "multi_head_output[n, i]",
+    }[step]  # fmt: skip
+
+
+class _Program:
+    """What both languages say of the same Settings."""
+
+    def __init__(self, settings):
+        self.settings, self.drops = settings, drops(settings)
+        self.extra = settings.add_bias_kv + settings.add_zero_attn
+        E = settings.embed_dim
+        self.packed = {settings.kdim or E, settings.vdim or E} == {E}
+        self.typed = None if settings.attn_mask is None else read_mask(settings.attn_mask)
+        self.padded = any(_counts(settings)[1])
+        self.adds = self.typed is not None and self.typed.dtype != bool
+        self.pairs = bool(settings.causal or settings.window or (self.typed is not None and not self.adds))
+        self.hides = self.padded or self.pairs
+
+    def lines(self, step):
+        return getattr(self, step)()
+
+    def rules(self, xp):
+        """Lines that make padding_mask [N, S] and attn_mask [L, S], as nn.MultiheadAttention takes them, ``hidden`` of both, True where
+        a query may not attend, and ``added``, which is added to the scores: those of them that the Settings have."""
+        s, lines = self.settings, []
+        kind, make = ("torch.bool", "torch.tensor") if xp == "torch" else ("bool", "np.array")
+        if self.padded:
+            lines.append(f"padding_mask = {xp}.zeros((N, S), dtype={kind})")
+            for item, count in enumerate(_counts(s)[1]):
+                if count:
+                    where = f":{count}" if s.padding_side == "left" else f"-{count}:"
+                    lines.append(f"padding_mask[{item}, {where}] = True  # nobody may attend to these")
+        if s.causal or s.window is not None:
+            lines.append(
+                f"ahead = {xp}.arange(S) - ({xp}.arange(L)[:, None] + S - L)  # [L, S], the last query at the last key"
+            )
+        if s.causal:
+            lines.append("attn_mask = ahead > 0  # causal: no key after the query")
+        if s.window is not None:
+            lines.append(f"attn_mask = {'attn_mask | ' * s.causal}(abs(ahead) >= {s.window})  # window")
+        if self.adds:
+            rows = [f"    [{', '.join(_number(x) for x in row)}]," for row in self.typed.tolist()]
+            lines += ['inf = float("inf")', f"added = {make}([", *rows]
+            lines.append(f"], dtype={xp}.float32)  # [L, S], added to the scores; −inf hides")
+        elif self.typed is not None:
+            lines += [
+                "own_mask = [",
+                *(f'    "{"".join("01"[int(x)] for x in row)}",' for row in self.typed),
+                "]  # 1: may not attend",
+            ]
+            before = "attn_mask | " if s.causal or s.window is not None else ""
+            lines.append(f'attn_mask = {before}{make}([[entry == "1" for entry in row] for row in own_mask])  # [L, S]')
+        if self.hides:
+            parts = ["padding_mask[:, None, None]"] * self.padded + ["attn_mask"] * self.pairs
+            axes = f"[{'N' if self.padded else ''}{', 1, ' if self.padded else ''}{'L' if self.pairs else '1'}, S]"
+            lines.append(f"hidden = {' | '.join(parts)}  # {axes}, True: may not attend")
+        return lines
+
+
+class _NumPy(_Program):
+    def input(self):
+        lines = ["query, key, value = (array.numpy() for array in (query, key, value))"] if self.settings.case != "tiny" else []
+        return [*lines, "(N, L, E), S = query.shape, key.shape[1]"]
+
+    def configure(self):
+        s = self.settings
+        lines = [
+            f"H = {s.num_heads}",
+            "D = E // H  # E has to be divisible by H",
+            "assert H * D == E and np.isfinite(query).all()",
+        ]
+        if s.case != "tiny":
+            lines.append("W = {name: weight.detach().numpy() for name, weight in attention.named_parameters()}")
+        if self.packed:
+            lines.append('Wq, Wk, Wv = np.split(W["in_proj_weight"], 3)  # [H·D, E] each; head h owns rows h·D to (h + 1)·D')
+        else:
+            lines.append('Wq, Wk, Wv = (W[f"{name}_proj_weight"] for name in "qkv")  # [H·D, E], [H·D, kdim], [H·D, vdim]')
+        if s.bias:
+            lines.append('bq, bk, bv = np.split(W["in_proj_bias"], 3)  # [H·D] each')
+        return lines
+
+    def _project(self, name, source, letter):
+        bias = f" + b{name}" if self.settings.bias else ""
+        return f"({source} @ W{name}.T{bias}).reshape(N, -1, H, D).swapaxes(1, 2)  # [N, H, {letter}, D]"
+
+    def query(self):
+        return [f"Q = {self._project('q', 'query', 'L')}"]
+
+    def _with_extra(self, name):
+        s, lines, upper = self.settings, [], name.upper()
+        if s.add_bias_kv:
+            lines.append(f'bias_{name} = np.broadcast_to(W["bias_{name}"].reshape(1, H, 1, D), (N, H, 1, D))')
+            lines.append(f"{upper} = np.concatenate([{upper}, bias_{name}], axis=2)  # [N, H, S + 1, D]")
+        if s.add_zero_attn:
+            lines.append(f"{upper} = np.pad({upper}, [(0, 0), (0, 0), (0, 1), (0, 0)])  # a key of zeros at the end")
+        return lines
+
+    def keys(self):
+        return [f"K = {self._project('k', 'key', 'S')}", *self._with_extra("k")]
+
+    def dot(self):
+        return ["dots = Q @ K.swapaxes(-1, -2)  # [N, H, L, S]"]
+
+    def scale(self):
+        return ["scores = dots / np.sqrt(np.float32(D))  # [N, H, L, S]"]
+
+    def mask(self):
+        lines, terms = self.rules("np"), "scores"
+        if self.extra:
+            lines += [f"{name} = np.pad({name}, [(0, 0)] * ({name}.ndim - 1) + [(0, {self.extra})])" for name in self._masks()]
+        if self.adds:
+            terms = "scores + added"
+        if self.hides:
+            terms = f"np.where(hidden, -np.inf, {terms})"
+        note = "  # [N, H, L, S]" if self.hides or self.adds else "  # nothing is hidden"
+        return [*lines, f"masked = {terms}{note}"]
+
+    def _masks(self):
+        return ["hidden"] * self.hides + ["added"] * self.adds
+
+    def softmax(self):
+        return [
+            "exponentials = np.exp(masked - masked.max(axis=-1, keepdims=True))  # shifted, so that no exp overflows",
+            "probabilities = exponentials / exponentials.sum(axis=-1, keepdims=True)  # [N, H, L, S]",
+            *([] if self.drops else ["weights = probabilities"]),
+        ]
+
+    def dropout(self):
+        p = self.settings.dropout
+        kept = f"torch.empty({_DRAWN}).bernoulli_({1 - p!r}).numpy().reshape(N, H, L, -1)"
+        return [f"kept = {kept}  # 1: kept", "weights = probabilities * kept" + (f" / {_kept(p)}" if p < 1 else "")]
+
+    def values(self):
+        return [f"V = {self._project('v', 'value', 'S')}", *self._with_extra("v"), "heads = weights @ V  # [N, H, L, D]"]
+
+    def concat(self):
+        return ["concat = heads.swapaxes(1, 2).reshape(N, L, H * D)  # [N, L, H·D]"]
+
+    def project(self):
+        s = self.settings
+        bias = ' + W["out_proj.bias"]' if s.bias else ""
+        return [
+            'Wo = W["out_proj.weight"].T  # [H·D, E]; head h meets rows h·D to (h + 1)·D',
+            "parts = [heads[:, j] @ Wo[j * D : (j + 1) * D] for j in range(H)]  # H × [N, L, E]",
+            f"multi_head_output = sum(parts){bias}  # [N, L, E]",
+        ]
+
+    def output(self):
+        bias = ' + W["out_proj.bias"]' if self.settings.bias else ""
+        return [
+            f"at_once = concat @ Wo{bias}  # the same in one product",
+            "assert np.allclose(multi_head_output, at_once, atol=1e-5, equal_nan=True)",
+        ]
+
+    def validate(self):
+        lines = ["assert multi_head_output.shape == query.shape"]
+        lines += ["given = ~np.isnan(probabilities).any(axis=-1)  # a row without a key has no distribution"]
+        lines += ["assert np.allclose(probabilities.sum(axis=-1)[given], 1, atol=1e-5)"]
+        if self.hides:
+            lines.append("assert not probabilities[np.broadcast_to(hidden, probabilities.shape) & given[..., None]].any()")
+        return [*lines, 'print("holds for", given.sum(), "of", given.size, "rows of weights")']
+
+
+class _Torch(_Program):
+    def input(self):
+        return ["(N, L, E), S = query.shape, key.shape[1]"]
+
+    def configure(self):
+        s = self.settings
+        lines = ["H, D = attention.num_heads, attention.head_dim", "assert H * D == E and query.isfinite().all()"]
+        lines += [] if s.training else ["attention.eval()  # dropout off"]
+        if self.packed:
+            lines.append("Wq, Wk, Wv = attention.in_proj_weight.chunk(3)  # [H·D, E] each; head h owns rows h·D to (h + 1)·D")
+        else:
+            lines.append("Wq, Wk, Wv = attention.q_proj_weight, attention.k_proj_weight, attention.v_proj_weight")
+        lines.append(
+            "bq, bk, bv = attention.in_proj_bias.chunk(3)  # [H·D] each" if s.bias else "bq = bk = bv = None  # bias=False"
+        )
+        return lines
+
+    def _project(self, name, source, letter):
+        return f"F.linear({source}, W{name}, b{name}).view(N, -1, H, D).transpose(1, 2)  # [N, H, {letter}, D]"
+
+    def query(self):
+        return [f"Q = {self._project('q', 'query', 'L')}"]
+
+    def _with_extra(self, name):
+        s, lines, upper = self.settings, [], name.upper()
+        if s.add_bias_kv:
+            lines.append(f"bias_{name} = attention.bias_{name}.view(1, H, 1, D).expand(N, H, 1, D)")
+            lines.append(f"{upper} = torch.cat([{upper}, bias_{name}], dim=2)  # [N, H, S + 1, D]")
+        if s.add_zero_attn:
+            lines.append(f"{upper} = F.pad({upper}, (0, 0, 0, 1))  # a key of zeros at the end")
+        return lines
+
+    def keys(self):
+        return [f"K = {self._project('k', 'key', 'S')}", *self._with_extra("k")]
+
+    def dot(self):
+        return ["dots = Q @ K.transpose(-2, -1)  # [N, H, L, S]"]
+
+    def scale(self):
+        return ["scores = dots / math.sqrt(D)  # [N, H, L, S]"]
+
+    def mask(self):
+        lines, terms = self.rules("torch"), "scores"
+        names = ["hidden"] * self.hides + ["added"] * self.adds
+        if self.extra:
+            lines += [f"{name}_and_extra = F.pad({name}, (0, {self.extra}))  # the extra keys are seen" for name in names]
+            names = [f"{name}_and_extra" for name in names]
+        if self.adds:
+            terms = f"scores + {names[-1]}"
+        if self.hides:
+            terms = (
+                f"({terms}).masked_fill({names[0]}, -math.inf)" if self.adds else f"scores.masked_fill({names[0]}, -math.inf)"
+            )
+        note = "  # [N, H, L, S]" if names else "  # nothing is hidden"
+        return [*lines, f"masked = {terms}{note}"]
+
+    def softmax(self):
+        return [
+            "probabilities = torch.softmax(masked, dim=-1)  # [N, H, L, S]",
+            *([] if self.drops else ["weights = probabilities"]),
+        ]
+
+    def dropout(self):
+        p = self.settings.dropout
+        return [
+            "before_dropout = torch.get_rng_state()  # so that the module can draw the same",
+            f"weights = F.dropout(probabilities.flatten(0, 1), {p!r}).view_as(probabilities)  # [N, H, L, S]",
+        ]
+
+    def values(self):
+        return [f"V = {self._project('v', 'value', 'S')}", *self._with_extra("v"), "heads = weights @ V  # [N, H, L, D]"]
+
+    def concat(self):
+        return ["concat = heads.transpose(1, 2).reshape(N, L, H * D)  # [N, L, H·D]"]
+
+    def project(self):
+        bias = " + attention.out_proj.bias" if self.settings.bias else ""
+        return [
+            "Wo = attention.out_proj.weight.T  # [H·D, E]; head h meets rows h·D to (h + 1)·D",
+            "parts = [heads[:, j] @ Wo[j * D : (j + 1) * D] for j in range(H)]  # H × [N, L, E]",
+            f"multi_head_output = sum(parts){bias}  # [N, L, E]",
+        ]
+
+    def output(self):
+        return [
+            "at_once = attention.out_proj(concat)  # the same in one product",
+            "torch.testing.assert_close(multi_head_output, at_once, atol=1e-5, rtol=1e-5, equal_nan=True)",
+        ]
+
+    def validate(self):
+        """The module itself, called with the same masks, gives the same; gradients are finite where every row has a key."""
+        s, lines, masks = self.settings, [], {}
+        if self.adds and self.padded:  # PyTorch wants both of one kind
+            lines.append("padding_mask = torch.zeros(N, S).masked_fill(padding_mask, -math.inf)")
+        if self.adds and self.pairs:
+            lines.append("added = added.masked_fill(attn_mask, -math.inf)")
+        masks = ", key_padding_mask=padding_mask" * self.padded
+        masks += ", attn_mask=added" if self.adds else ", attn_mask=attn_mask" * self.pairs
+        if self.drops:
+            lines.append("torch.set_rng_state(before_dropout)")
+        inputs = [f"{name}{'' if s.batch_first else '.transpose(0, 1)'}" for name in ("query", "key", "value")]
+        lines += [
+            "output, its_weights = attention(",
+            f"    {', '.join(inputs)}{masks},",
+            "    average_attn_weights=False,",
+            ")",
+        ]
+        if not s.batch_first:
+            lines.append("output = output.transpose(0, 1)  # [N, L, E]")
+        lines += [
+            f"torch.testing.assert_close({ours}, {its}, atol=1e-5, rtol=1e-5, equal_nan=True)"
+            for ours, its in (("weights", "its_weights"), ("multi_head_output", "output"))
+        ]
+        return [
+            *lines,
+            "output.sum().backward()",
+            "finite = all(weight.grad.isfinite().all() for weight in attention.parameters() if weight.grad is not None)",
+            'print("as nn.MultiheadAttention; all gradients finite:", bool(finite))',
+        ]
+
+
+_DRAWN = "N * H, L, probabilities.shape[-1]"
+
+
+def _kept(p):
+    return f"np.float32({1 - p!r})"
+
+
+def _number(value):
+    return "-inf" if value == -np.inf else repr(value)
+
+
+def _counts(s):
+    """Padded tokens per batch item, of the queries and of the keys."""
+
+    def of(texts, padding, length):
+        return [length - len(text) for text in texts] if texts else [*padding, *[0] * (s.N - len(padding))]
+
+    queries = of(s.texts, s.padding, s.L)
+    return queries, of(s.source_texts, s.source_padding, s.S) if s.cross else queries
+
+
+def _needs_torch(s):
+    """Whether PyTorch has to draw something: all of it was worked by hand where it does not."""
+    return s.case != "tiny" or drops(s)
+
+
+def _imports(s, language):
+    lines = []
+    if s.texts or s.source_texts:
+        lines.append("import hashlib")
+    if language == "torch":
+        lines.append("import math")
+    lines += [""] * bool(lines)
+    if language == "numpy" or s.texts or s.source_texts or s.positions:
+        lines.append("import numpy as np")
+    if language == "numpy" and not _needs_torch(s):
+        return lines
+    lines.append("import torch" + ("  # draws the numbers; what is done with them is NumPy" if language == "numpy" else ""))
+    return [*lines, *(["import torch.nn.functional as F"] if language == "torch" else []), "from torch import nn"]
+
+
+def _start(s, language):
+    """Lines that make the layer, and query, key and value."""
+    E, H = s.embed_dim, s.num_heads
+    options = [f"{E}, {H}"]
+    options += [f"{name}={getattr(s, name)!r}" for name in ("dropout", "kdim", "vdim") if getattr(s, name)]
+    options += ["bias=False"] * (not s.bias)
+    options += [f"{name}=True" for name in ("add_bias_kv", "add_zero_attn", "batch_first") if getattr(s, name)]
+    layer = f"attention = nn.MultiheadAttention({', '.join(options)})"
+    if s.case == "tiny":
+        return _start_tiny(s, language, layer)
+    seed, lines = f"torch.manual_seed({s.seed})", []
+    drawn = s.texts is None or (s.cross and s.source_texts is None) or drops(s)
+    lines += [seed, layer]
+    if drawn and not (s.bias and not s.add_bias_kv and not s.add_zero_attn and s.kdim is None and s.vdim is None):
+        lines += [
+            seed,
+            f"nn.MultiheadAttention({E}, {H})  # tokens are drawn after a layer without options: no option changes them",
+        ]
+    if s.texts or s.source_texts:
+        lines += _EMBEDDING
+    if s.positions:
+        lines += _POSITIONS
+    lines += _tokens(s, "query" if s.cross else "tokens", s.texts, s.L, E)
+    if not s.cross:
+        return [*lines, "query = key = value = tokens", ""]
+    kdim, vdim = s.kdim or E, s.vdim or E
+    lines += _tokens(s, "key", s.source_texts, s.S, kdim)
+    return [*lines, *(["value = key"] if kdim == vdim else _tokens(s, "value", s.source_texts, s.S, vdim)), ""]
+
+
+def _start_tiny(s, language, layer):
+    """The layer and the tokens that were worked by hand. Dropout falls as it does after a layer was drawn."""
+    lines = [f"torch.manual_seed({s.seed})"] if drops(s) else []
+    if language == "torch":
+        lines.append(layer)
+    elif drops(s):
+        lines.append(f"nn.MultiheadAttention({s.embed_dim}, {s.num_heads})  # drawn first: dropout comes after it")
+    lines.append("W = {")
+    for name, weight in tiny_layer().weights.items():
+        rows = _whole(weight)
+        lines += (
+            [f'    "{name}": [', *(f"        {row}," for row in rows), "    ],"]
+            if weight.ndim == 2
+            else [f'    "{name}": {rows},']
+        )
+    lines.append("}")
+    tokens = _whole(np.array(TOKENS))
+    if language == "torch":
+        lines += [
+            "attention.load_state_dict({name: torch.tensor(array, dtype=torch.float32) for name, array in W.items()})",
+            f"query = key = value = torch.tensor({tokens}, dtype=torch.float32)",
+        ]
+    else:
+        lines += [
+            "W = {name: np.array(array, dtype=np.float32) for name, array in W.items()}",
+            f"query = key = value = np.array({tokens}, dtype=np.float32)",
+        ]
+    return [*lines, ""]
+
+
+def _whole(array):
+    return array.astype(int).tolist()
+
+
+_EMBEDDING = [
+    "",
+    "def embedding(word, width):  # depends on the word alone",
+    '    seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:8], "big")',
+    "    return np.random.default_rng(seed).standard_normal(width, dtype=np.float32)",
+    "",
+]
+_POSITIONS = [
+    "",
+    "def positions(length, width):  # Vaswani et al. 2017, section 3.5",
+    "    angle = np.arange(length)[:, None] / 10000 ** (np.arange(0, width, 2) / width)",
+    "    encoding = np.empty((length, width), np.float32)",
+    "    encoding[:, 0::2], encoding[:, 1::2] = np.sin(angle), np.cos(angle[:, : width // 2])",
+    "    return torch.tensor(encoding)",
+    "",
+]
+
+
+def _tokens(s, name, texts, length, width):
+    """Lines that make one sequence of vectors [N, length, width] per batch item."""
+    if texts is None:
+        lines = [f"{name} = torch.randn({s.N}, {length}, {width})"]
+    else:
+        padded = [
+            (PAD,) * (length - len(text)) + text if s.padding_side == "left" else text + (PAD,) * (length - len(text))
+            for text in texts
+        ]
+        lines = ["texts = [", *(f"    {list(text)!r}," for text in padded), "]"]
+        lines.append(f"{name} = torch.tensor(np.array([[embedding(word, {width}) for word in text] for text in texts]))")
+    return [*lines, *([f"{name} = {name} + positions({length}, {width})"] if s.positions else [])]
