@@ -1,5 +1,6 @@
 """Streamlit components of our own."""
 
 from mha_viz.components.live import live, measured_width
+from mha_viz.components.width import room
 
-__all__ = ["live", "measured_width"]
+__all__ = ["live", "measured_width", "room"]

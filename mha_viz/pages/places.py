@@ -6,9 +6,10 @@ import streamlit as st
 
 STYLE = Path(__file__).with_name("style.css")
 PAGES = {  # by the name of their file
-    "lessons": "Start here", "explore": "Explore", "models": "Models", "pitfalls": "Pitfalls", "validate": "Validate", "about": "About",
+    "lessons": "Start here", "explore": "Explore", "models": "Models", "steps": "Step by step", "pitfalls": "Pitfalls",
+    "validate": "Validate", "about": "About",
 }  # fmt: skip
-ON_EXPLORE = ("explore", "pitfalls", "validate")  # they look at the layer of Explore, and so share its address, draft and View
+ON_EXPLORE = ("explore", "steps", "pitfalls", "validate")  # they look at its layer, and so share its address, draft and View
 OWN = ("view", "address", "behind", "written", "notes", "arrived", "typed_limits", "wrong_view", "wrong_what_if", "typed_what_if")
 
 

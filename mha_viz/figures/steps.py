@@ -1,0 +1,238 @@
+"""The tensors of one step as pictures: cells with their values where they fit, one colour scale a tensor, every axis named."""
+
+import math
+
+import numpy as np
+
+from mha_viz.figures import tiles
+from mha_viz.figures.geometry import NARROW, NICE, ROW_PITCH, Box
+from mha_viz.figures.labels import SIZE, escape, numbered, shorten, visible, width_of
+from mha_viz.figures.sheet import Sheet
+from mha_viz.figures.theme import THEMES, mixed, readable_on
+
+ROWS, COLUMNS = 32, 256  # cells that are drawn at most, around the followed one
+WIDEST, ROW = 68, 27  # px of a cell at most
+
+
+def picture(tensors, theme="light", width=1104, summed=False):
+    """The ``tensors`` of a step, one under the other, as a ``go.Figure`` exactly ``width`` px wide.
+
+    Cells have the colour of their value: blue above zero and orange below it, nothing for zero, the darkest the largest of this
+    tensor; a mask hatches what it hides. ``summed`` draws the last one as the sum of the rows of the one before.
+    """
+    sheet = Sheet(width, THEMES[theme])
+    gutter = 92 if width >= NARROW else 64
+    top = 0
+    most = _largest(np.vstack([one.values for one in tensors])) if summed else None
+    tall = 300 / max(sum(len(one.values) > 8 for one in tensors), 1)  # px of a tensor with many rows
+    for i, one in enumerate(tensors):
+        sign = "" if not summed else "+" if i == 0 else "="
+        top = _panel(sheet, one, gutter, top, most, sign, max(tall, 130)) + (6 if summed and i == 0 else 14)
+    return sheet.figure(top - 8, "step")
+
+
+def describe(tensors):
+    """What ``picture`` shows, in words: each tensor, its axes, and the value that is followed or the first one."""
+    said = []
+    for one in tensors:
+        row, column = one.row or 0, one.column or 0
+        rows, columns = one.axes
+        size = " × ".join(f"{count} {_many(axis)}" for axis, count in zip(one.axes, one.values.shape, strict=True) if axis)
+        where = ", ".join(f"{axis.stands_for} {_name(axis, place)}" for axis, place in ((rows, row), (columns, column)) if axis)
+        said.append(f"{one.symbol}, {one.words}: {size}; at {where} it is {written(one.values[row, column])}")
+    return ". ".join(said) + "."
+
+
+def written(value, digits=4):
+    """A number as a person reads it: 0.2936, −12.3, 1.04e−11, −∞, undefined."""
+    if np.isnan(value):
+        return "undefined"
+    if np.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    plain = value == 0 or 10**-digits <= abs(value) < 1000
+    text = f"{value:.{digits}f}" if plain else f"{value:.{digits}g}"
+    return text.replace("-", "−")
+
+
+def shape_words(one):
+    """The whole tensor's axes by letter with their sizes: [N 3, H 8, L 20, D 16]."""
+    return f"[{', '.join(f'{letter} {size}' for letter, size in one.shape.items())}]"
+
+
+def _panel(sheet, one, gutter, top, most, sign, tall):
+    """One tensor from ``top`` on; returns where it ends."""
+    theme, (rows, columns) = sheet.theme, one.axes
+    down, across = (
+        _window(count, place, limit)
+        for count, place, limit in zip(one.values.shape, (one.row, one.column), (ROWS, COLUMNS), strict=True)
+    )
+    values = one.values[down, across].astype(np.float64)
+    hidden = np.zeros(values.shape, bool) if one.hidden is None else one.hidden[down, across]
+    count, length = values.shape
+    drawn = [
+        f"{_many(axis)} {part.start}–{part.stop - 1} of {size} drawn"
+        for axis, part, size in ((rows, down, one.values.shape[0]), (columns, across, one.values.shape[1]))
+        if part.stop - part.start < size
+    ]
+    if sign != "=":
+        top = _title(sheet, one, top, drawn)
+    cell = (sheet.width - gutter - 8) / length
+    cell = min(math.floor(cell) if cell >= 4 else cell, WIDEST)
+    height = ROW if count <= 8 else min(max(tall / count, 4), ROW)
+    box = Box(gutter, top, cell * length, height * count)
+    axes = sheet.panel(box, (-0.5, length - 0.5), (count - 0.5, -0.5))
+    largest = most or _largest(one.values)
+    sheet.data.append(_heatmap(one, values, hidden, axes, theme, largest, (down, across), min(cell, height) >= 8))
+    undefined = np.isnan(values) & ~hidden
+    looks = {"undefined": undefined[None], "masked": hidden[None]}
+    sheet.data += tiles.hatches(looks, np.zeros((1, 2)), axes, theme, 8 if cell >= 8 else 5)
+    frame = tiles.outlines(*np.array([[-0.5], [count - 0.5], [-0.5], [length - 0.5]]))
+    sheet.data.append(tiles.line(*frame, axes, theme.line, 1))
+    if columns.block and columns.block < length:
+        x = np.arange(columns.block - across.start % columns.block, length, columns.block) - 0.5
+        lines = np.stack([x, x, np.full(len(x), np.nan)], axis=1).ravel().astype(np.float32)
+        sheet.data.append(tiles.line(lines, np.tile(np.float32([-0.5, count - 0.5, np.nan]), len(x)), axes, theme.text, 1))
+    _mark(sheet, one, (down, across), (count, length), axes, (5, 2) if min(cell, height) >= 14 else (3, 1.5))
+    if cell >= 40 and height >= 17:
+        _numbers(sheet, values, hidden | undefined, axes, theme, largest, one.kind, 3 if cell >= 52 else 2)
+        if cell >= 44:
+            _infinite(sheet, values, hidden, box, cell, height)
+    _rows(sheet, one, down, box, height, sign)
+    return box.bottom + (0 if sign == "+" else _columns(sheet, one, across, box, cell))
+
+
+def _title(sheet, one, top, drawn):
+    more = shape_words(one) + "".join(f" · {text}" for text in drawn)
+    lines = [f"{one.words} {more}"]
+    if width_of(f"{one.symbol}  {lines[0]}", 15) > sheet.width:
+        lines = [shorten(one.words, sheet.width - width_of(f"{one.symbol}  ", 15), 15), shorten(more, sheet.width, 15)]
+    soft = [f"<span style='color:{sheet.theme.soft}'>{escape(line)}</span>" for line in lines]
+    sheet.say(0, top + 11, f"<b>{escape(one.symbol)}</b>  {soft[0]}", 15)
+    for line in soft[1:]:
+        sheet.say(0, top + 31, line, 15)
+    return top + 5 + 20 * len(lines)
+
+
+def _heatmap(one, values, hidden, axes, theme, largest, parts, spaced):
+    rows, columns = one.axes
+    shown = np.where(np.isfinite(values) & ~hidden, values, np.nan)
+    names = [
+        [""] if axis is None else [f"{axis.stands_for} {escape(_name(axis, i))}" for i in range(part.start, part.stop)]
+        for axis, part in ((rows, parts[0]), (columns, parts[1]))
+    ]
+    hover = [
+        [f"{down}{'<br>' * bool(down)}{across}<br>{written(value, 6)}" for across, value in zip(names[1], line, strict=True)]
+        for down, line in zip(names[0], values.tolist(), strict=True)
+    ]
+    colors = theme.ink if one.kind == "weight" else (*theme.less[:0:-1], *theme.more)
+    scale = [[i / (len(colors) - 1), color] for i, color in enumerate(colors)]
+    return {
+        "type": "heatmap", "z": shown.astype(np.float32), "x0": 0, "dx": 1, "y0": 0, "dy": 1, "xaxis": axes[0], "yaxis": axes[1],
+        "zmin": 0 if one.kind == "weight" else -largest, "zmax": largest, "colorscale": scale, "showscale": False,
+        "xgap": int(spaced), "ygap": int(spaced), "hovertext": hover, "hovertemplate": "%{hovertext}<extra></extra>",
+        "name": one.symbol, "hoverongaps": True,
+    }  # fmt: skip
+
+
+def _numbers(sheet, values, hidden, axes, theme, largest, kind, digits):
+    """Values printed in their cells; large ones with fewer digits, so that they fit."""
+    plain = values[~hidden & np.isfinite(values)]
+    if not len(plain):
+        return
+    digits = max(digits - max(int(math.log10(max(np.abs(plain).max(), 1))), 0), 0)
+    more = theme.ink if kind == "weight" else theme.more
+    colors = [readable_on(mixed(more if value >= 0 else theme.less, abs(value) / largest)) for value in plain.tolist()]
+    sheet.data.append(tiles.numbers(values, hidden | ~np.isfinite(values), colors, axes, digits=digits))
+
+
+def _infinite(sheet, values, hidden, box, cell, height):
+    """−∞ where a mask hides and says so in numbers: on the hatch, which is on paper."""
+    for row, column in np.argwhere(hidden & np.isneginf(values)).tolist():
+        x, y = box.x + (column + 0.5) * cell, box.y + (row + 0.5) * height
+        sheet.say(x, y, "−∞", SIZE, anchor="center", behind=sheet.theme.paper)
+
+
+def _mark(sheet, one, parts, shape, axes, thick):
+    """A double outline around what is followed: a row, a column of a single row, or the columns of a head."""
+    (down, across), (count, length) = parts, shape
+    if one.columns is not None:
+        left, right = (np.clip(edge - across.start, 0, length) - 0.5 for edge in one.columns)
+        edges = [-0.5], [count - 0.5], [left], [right]
+    elif one.column is not None and (one.row is not None or count == 1):
+        row, column = (one.row or 0) - down.start, one.column - across.start
+        edges = [row - 0.5], [row + 0.5], [column - 0.5], [column + 0.5]
+    elif one.row is not None and count > 1:
+        row = one.row - down.start
+        edges = [row - 0.5], [row + 0.5], [-0.5], [length - 0.5]
+    else:
+        return
+    outline = tiles.outlines(*map(np.array, edges))
+    sheet.data += [tiles.line(*outline, axes, color, px) for color, px in zip((sheet.theme.paper, sheet.theme.text), thick, strict=True)]
+
+
+def _rows(sheet, one, part, box, height, sign):
+    """What the rows stand for, left of them: as many names as fit, the followed one in bold."""
+    axis = one.axes[0]
+    if axis is None:
+        if sign == "=":
+            sheet.say(box.x - 8, box.y + box.height / 2, "<b>= output</b>", SIZE, anchor="right")
+        return
+    step = next(step for step in NICE if step * height >= ROW_PITCH)
+    chosen = one.row if one.row is not None and part.start <= one.row < part.stop else None
+    places = [i for i in range(part.start, part.stop) if (i - part.start) % step == 0]
+    if chosen is not None:
+        places = [i for i in places if abs(i - chosen) * height >= ROW_PITCH] + [chosen]
+    for i in places:
+        text = _short_name(axis, i, box.x - 12 - 14 * bool(sign))
+        text = f"+ {text}" if sign == "+" and i > 0 else text
+        text = f"<b>{escape(text)}</b>" if i == chosen else escape(text)
+        sheet.say(box.x - 8, box.y + (i - part.start + 0.5) * height, text, SIZE, anchor="right")
+
+
+def _columns(sheet, one, part, box, cell):
+    """What the columns stand for, below them; returns the px that this takes."""
+    axis = one.axes[1]
+    names = [_short_name(axis, i, 90) for i in range(part.start, part.stop)]
+    widest = max(width_of(name, SIZE) for name in names)
+    lying = widest + 8 <= cell or widest <= 34
+    step = next(step for step in NICE if step * cell >= (widest + 8 if lying else ROW_PITCH))
+    chosen = None if one.column is None else one.column - part.start
+    places = [i for i in range(0, len(names), step)]
+    if chosen is not None:
+        places = [i for i in places if abs(i - chosen) * cell >= (widest + 8 if lying else ROW_PITCH)] + [chosen]
+    for i in places:
+        text = f"<b>{escape(names[i])}</b>" if i == chosen else escape(names[i])
+        y = box.bottom + (SIZE / 2 + 3 if lying else 5 + width_of(names[i], SIZE) / 2)
+        sheet.say(box.x + (i + 0.5) * cell, y, text, SIZE, sheet.theme.soft if i != chosen else None, "center", 0 if lying else -90)
+    stands_for = axis.stands_for if width_of(axis.stands_for + " →", SIZE) <= box.x - 8 else axis.stands_for[:3]
+    sheet.say(box.x - 8, box.bottom + SIZE / 2 + 3, f"{stands_for} →", SIZE, sheet.theme.soft, "right")
+    return SIZE + 8 if lying else math.ceil(widest) + 10
+
+
+def _many(axis):
+    return "queries" if axis.stands_for == "query" else f"{axis.stands_for}s"
+
+
+def _name(axis, i):
+    """What place ``i`` of an axis is, in full."""
+    if axis.block:
+        return f"{i}, head {i // axis.block}"
+    return str(i) if axis.names is None else axis.names[i] if axis.stands_for == "part" else numbered(i, axis.names[i])
+
+
+def _short_name(axis, i, room):
+    if axis.names is not None:
+        return shorten(visible(axis.names[i]), room, SIZE)
+    return f"head {i}" if axis.stands_for == "head" else str(i)
+
+
+def _window(size, place, limit):
+    """At most ``limit`` of ``size`` places, as a slice, ``place`` in their middle."""
+    start = min(max((place or 0) - limit // 2, 0), max(size - limit, 0))
+    return slice(start, min(start + limit, size))
+
+
+def _largest(values):
+    """The largest size of a finite number, 1 where there is none above zero."""
+    finite = np.abs(values[np.isfinite(values)])
+    return float(finite.max(initial=0)) or 1.0

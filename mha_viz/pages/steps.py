@@ -1,0 +1,234 @@
+"""Step by step: one query of the present layer followed from its token to the output, in mathematics, NumPy and PyTorch."""
+
+from dataclasses import replace
+from html import escape
+
+import streamlit as st
+
+from mha_viz.pages import draft
+from mha_viz.pages.controls import controls
+from mha_viz.pages.draft import CHOICES
+from mha_viz.pages.explored import current
+from mha_viz.pages.messages import say_not_current, say_notes, say_wrong, say_wrong_view
+from mha_viz.pages.places import enter
+from mha_viz.pages.shapes import mode, token
+from mha_viz.pages.step_words import OF_HEAD, OF_KEY, SHORT, STAGES, formulas, symbols, told
+from mha_viz.pages.toolbar import change, show
+from mha_viz.pages.warm import warm_up
+from mha_viz.settings import STEPS
+
+LANGUAGE_WORDS = {"mathematics": "mathematics", "numpy": "NumPy from scratch", "torch": "PyTorch"}
+MOST = 300  # tokens that a list offers; beyond it their number is typed
+
+
+def page():
+    enter("steps")
+    draft.arrive()
+    controls()
+    warm_up()
+    above()
+    toolbar_alone()
+    stage()
+
+
+@st.fragment(key="above")
+def above():
+    """What is said of the Settings: what is wrong with them, and what of the address cannot be shown."""
+    settings, trace, wrong = current()
+    with st.container(key="messages"):
+        if wrong:
+            say_wrong(wrong)
+            say_not_current(settings, draft.values())
+        say_notes(draft.notes(trace))
+
+
+@st.fragment(key="toolbar")
+def toolbar_alone():
+    """What is followed: batch item, head, query and key."""
+    _, trace, _ = current()
+    choice = chosen(trace)
+    N, H, L, S = trace.weights.shape
+    together = st.session_state.view.together
+    with st.container(horizontal=True, vertical_alignment="bottom", key="followed"):
+        show(
+            "item", st.selectbox, "batch item", choice.item, "visible", rerun=CHOICES, options=list(range(N)), width=110,
+        )  # fmt: skip
+        heads = {-1: "all heads"} | {head: f"head {head}" for head in range(H)}
+        pick("head", "through", list(heads), -1 if together else choice.head, choose_head, 150, heads.get)
+        pick_token("query", "follow query", L, choice.query, trace.query_tokens[choice.item])
+        pick_token("key", "numbers for key", S, choice.key, trace.key_tokens[choice.item])
+
+
+def pick(name, label, options, value, take, width, words):
+    key = f"follow_{name}"
+    st.session_state[key] = value
+    st.selectbox(label, options, key=key, format_func=words, on_change=take, width=width)
+
+
+def pick_token(name, label, count, value, tokens):
+    """One of the tokens, from a list; where there are too many for one, by its number."""
+    if count <= MOST:
+        words = [str(i) if tokens[i] == str(i) else f"{i} “{tokens[i]}”" for i in range(count)]
+        pick(name, label, list(range(count)), value, choose_cell, 170, words.__getitem__)
+        return
+    key = f"follow_{name}"
+    st.session_state[key] = value
+    st.number_input(label, 0, count - 1, key=key, on_change=choose_cell, width=170)
+
+
+def chosen(trace):
+    from mha_viz.analysis import choose
+
+    return choose(trace, st.session_state.view)
+
+
+def choose_head():
+    """Another head, or all of them: the query that is followed stays."""
+    head = st.session_state.follow_head
+    cell = st.session_state.follow_query, st.session_state.follow_key
+    change(together=head < 0, cell=cell, **({} if head < 0 else {"head": head}))
+    draft.draw(CHOICES)
+
+
+def choose_cell():
+    change(cell=(st.session_state.follow_query, st.session_state.follow_key))
+    draft.draw(CHOICES)
+
+
+@st.fragment(key="stage")
+def stage():
+    """The step that is shown, and the way to the others."""
+    st.session_state.staged = True
+    settings, trace, _ = current()
+    walked = walked_now(trace)
+    step = step_of(walked)
+    with st.container(key="stage"):
+        say_wrong_view()
+        if st.session_state.view.what_if:
+            st.caption("What if is left out here: these are the steps of the layer as it is.")
+        ways(walked.steps, step)
+        st.html(f"<p class='step-told'>{escape(told(step, walked, trace))}</p>")
+        words, key = st.columns([3, 2])
+        with words, st.container(key="told"):
+            with st.container(horizontal=True, key="languages"):
+                either("language", LANGUAGE_WORDS, st.session_state.view.language)
+            if st.session_state.view.language == "mathematics":
+                mathematics(step, walked, trace)
+            else:
+                code(step, walked, settings)
+        with key, st.container(key="symbols"):
+            symbol_key(step, trace)
+        if step == "validate":
+            checks(walked)
+        drawn(step, walked, settings.batch_first)
+        st.html(mode(settings))
+    draft.write_address()
+
+
+def walked_now(trace):
+    from mha_viz.analysis.walkthrough import walk
+
+    choice, together = chosen(trace), st.session_state.view.together
+    return walk(trace, choice.item, None if together else choice.head, choice.query, choice.key, choice.head)
+
+
+def step_of(walked):
+    """The step of the View; the softmax in place of a dropout that does not fall."""
+    step = st.session_state.view.step
+    return step if step in walked.steps else "softmax"
+
+
+def ways(steps, step):
+    """The tutorial's five steps, those of this layer, and the buttons and keys that lead forward and back."""
+    number = steps.index(step)
+    with st.container(horizontal=True, vertical_alignment="center", key="ways"):
+        st.button("Back", key="step_back", on_click=go, args=(steps, number - 1), disabled=number == 0, shortcut="Left")
+        either("step", {name: SHORT[name] for name in steps}, step)
+        last = number == len(steps) - 1
+        st.button("Forward", key="step_on", on_click=go, args=(steps, number + 1), disabled=last, shortcut="Right")
+    stages = (f"<b aria-current='step'>{name}</b>" if name == STEPS[step][0] else name for name in STAGES)
+    st.html(
+        f"<div class='step-head'><h2 role='status'>{number + 1} of {len(steps)} · {escape(STEPS[step][1])}</h2>"
+        f"<p>{' <span class=arrow>→</span> '.join(stages)}</p></div>"
+    )
+
+
+def either(name, words, value):
+    """One of a few values of the View's field ``name``, a button each: a control of several would keep the arrow keys to itself."""
+    for option, label in words.items():
+        st.button(
+            label, key=f"{name}_{option}", type="primary" if option == value else "secondary", on_click=change, kwargs={name: option}
+        )  # fmt: skip
+
+
+def go(steps, number):
+    change(step=steps[min(max(number, 0), len(steps) - 1)])
+
+
+def mathematics(step, walked, trace):
+    general, numbers = formulas(step, walked, trace)
+    st.latex(general)
+    if numbers:
+        whose = [token("query", walked.query, trace.query_tokens[walked.item])] * (step != "keys")
+        whose += [token("key", walked.key, trace.key_tokens[walked.item])] * (step in OF_KEY)
+        whose += [f"head {walked.shown}"] * (step in OF_HEAD)
+        st.html(f"<p class='with-numbers'>with the numbers of {', '.join(whose)}:</p>")
+        st.latex(numbers)
+
+
+def code(step, walked, settings):
+    """The lines of this step, and the program that they are a part of."""
+    from mha_viz.export.code import program, shown_expression, step_lines
+
+    language, together = st.session_state.view.language, walked.head is None
+    lines = step_lines(settings, language, step)
+    if step != "validate":
+        lines = [*lines, f"print({shown_expression(settings, language, step, together)})"]
+    st.code("\n".join(lines), language="python", wrap_lines=True)
+    place = {"item": walked.item, "head": walked.shown, "query": walked.query, "together": together}
+    with st.expander("The whole program up to here, which runs as it stands"):
+        st.code(program(settings, language, step, **place), language="python", height=360)
+
+
+def symbol_key(step, trace):
+    rows = [f"| ${symbol}$ | {about} | {shape} |" for symbol, about, shape in symbols(step, trace)]
+    st.markdown("\n".join(["| symbol | is | shape |", "|---|---|---|", *rows]))
+
+
+def checks(walked):
+    """What was compared, with its figure and what it may be."""
+    verdicts = {True: "holds", False: "**fails**", None: "not checked"}
+    lines = [
+        f"| {verdicts[check.holds]} | {check.name} | {check.words} | {written(check.figure)} | {written(check.limit)} |"
+        for check in walked.checks
+    ]
+    st.markdown("\n".join(["| verdict | check | what was compared | figure | limit |", "|---|---|---|---|---|", *lines]))
+
+
+def written(number):
+    return "" if number is None else f"{number:.3g}"
+
+
+def drawn(step, walked, batch_first):
+    """The tensors of the step as pictures, each with its shape in the present layout."""
+    from mha_viz.components import room
+    from mha_viz.figures import steps
+
+    tensors = [one if batch_first else replace(one, shape=sequence_first(one.shape)) for one in walked.tensors[step]]
+    width = room("steps_room")
+    if not tensors:
+        return
+    figure = steps.picture(tensors, st.context.theme.type or "light", width, summed=step == "project")
+    alt, bare = steps.describe(tensors), {"displayModeBar": False}
+    if any(one.kind == "signed" for one in tensors):
+        st.html("<p class='mode'>Blue above zero, orange below, the darker the larger within its tensor; hatched: hidden by a mask.</p>")
+    st.plotly_chart(figure, key=f"step_picture_{step}", theme=None, alt=alt, width="content", config=bare)
+
+
+def sequence_first(shape):
+    """The axes of tokens, [N, L, E], as they are where the sequence comes first; heads have no layout."""
+    N, *rest = shape.items()
+    return dict([rest[0], N, *rest[1:]]) if N[0] == "N" and len(shape) == 3 else shape
+
+
+page()
