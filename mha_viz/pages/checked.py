@@ -10,7 +10,7 @@ import streamlit as st
 from mha_viz.pages.warm import kept_checks
 
 MARKS = {"pass": "✓", "fail": "✗", "cannot run": "–"}
-QUICK = 2**22  # numbers in all maps; what is larger is checked when somebody asks for it
+QUICK = 2**19  # numbers in all maps; what is larger is checked when somebody asks for it
 FEW = 3  # checks that cannot run, which are named above all
 SHOWN_AFTER = 0.4  # seconds, after which it is said how far the checks are
 

@@ -14,7 +14,7 @@ from mha_viz.core.reference import softmax
 
 @question("numpy", "PyTorch and NumPy from scratch agree on this layer and input")
 def numpy_reference(s):
-    if s.trace.layer is not None and s.trace.batch is not None:
+    if s.has_layer:
         layer, batch = s.attended
         right = attend(layer, batch, engine="numpy", dtype="float64")
         output, weights = s.run_module(dtype="float64")
@@ -30,13 +30,12 @@ def numpy_reference(s):
             "nn.MultiheadAttention against the reference, output and weights in float64", off, f"They agree.{said}", bad,
             tolerance=rounding(s.trace, "float64"),
         )  # fmt: skip
-    call, trace = s.call, s.before()
+    call = s.call
     groups = call.num_heads // call.k.shape[1]
     k = call.k.repeat(groups, axis=1).astype(np.float64)  # [N, H, S, D]
-    added = 0 if trace.mask_bias is None else trace.mask_bias.astype(np.float64)
-    scores = call.q.astype(np.float64) @ k.swapaxes(2, 3) * call.scale + added  # [N, H, L, S]
+    scores = call.q.astype(np.float64) @ k.swapaxes(2, 3) * call.scale  # [N, H, L, S]
     with np.errstate(invalid="ignore"):
-        weights = softmax(np.where(trace.mask, -np.inf, scores))
+        weights = softmax(scores + s.added())
     off, what = relative(s.trace.probabilities, weights), "weights"
     if call.v is not None:
         mixed = weights @ call.v.repeat(groups, axis=1).astype(np.float64)  # [N, H, L, Dv]
@@ -107,12 +106,32 @@ def _only(batch, item, num_heads):
 
 @question("no_weights", "need_weights=False gives the output that is shown")
 def no_weights(s):
+    if not s.has_layer:
+        return _fused(s)
     output, weights = s.run_module(dtype=_module_dtype(s), need_weights=False)
     if weights is not None:
         return Measured("the weights that come back, against none", 1, "", "Weights come back.", tolerance=0)
     return Measured(
         "nn.MultiheadAttention with need_weights=False, which runs scaled_dot_product_attention, against the output shown",
         _defined(s, output, s.before().output), f"They agree.{_undefined(s)}", "Asking for the weights changes the output.",
+        tolerance=rounding(s.trace),
+    )  # fmt: skip
+
+
+def _fused(s):
+    """The recorded q, k and v through PyTorch's fused attention, which makes no weights."""
+    import torch
+
+    call, shown = s.whole_call, s.trace.head_outputs
+    q, k, v = (torch.tensor(x, dtype=torch.float64) for x in (call.q, call.k, call.v))
+    groups = call.num_heads // k.shape[1]
+    k, v = (x.repeat_interleave(groups, dim=1) for x in (k, v))  # [N, H, S, D]
+    fused = torch.nn.functional.scaled_dot_product_attention(q, k, v, torch.tensor(s.added()), scale=call.scale)
+    rows = ~s.trace.undefined
+    _some_defined(rows)
+    return Measured(
+        "scaled_dot_product_attention of the recorded q, k and v, in float64, against the head outputs shown",
+        relative(shown[rows], fused.numpy()[rows]), "They agree.", "Asking for the weights changes the output.",
         tolerance=rounding(s.trace),
     )  # fmt: skip
 
@@ -147,6 +166,8 @@ def fast_path(s):
 @question("decoding", "One token at a time with a cache gives what the full pass gives")
 def decoding(s):
     """Keys and values of earlier tokens are kept; each step projects its own token alone. Causal, whatever the layer is here."""
+    if not s.has_layer:
+        return _decoded_call(s)
     layer, batch = s.attended
     if batch.key is not None:
         raise Cannot("Cross-attention: keys and values come from another sequence, whole, and nothing is decoded from them.")
@@ -175,13 +196,37 @@ def decoding(s):
         weight, bias = layer.weights["out_proj.weight"], layer.weights.get("out_proj.bias", 0)
         outputs.append(mixed @ weight.T + bias)  # [N, E]
     rows = ~full.undefined.any(axis=1)
-    if not rows.any():
-        raise Cannot("Every query is undefined.")
+    _some_defined(rows)
     off = relative(np.stack(outputs, axis=1)[rows], full.output[rows])
     added = "" if batch.causal else ", with a causal mask added to this layer"
     return Measured(
         f"{number(L, 'step')} with a KV cache against the full pass{added}, relative to the largest output", off, "They agree.",
         "Decoding gives other numbers. The causal hint at one query is aligned top-left and shows it the first key only.",
+        tolerance=rounding(full),
+    )  # fmt: skip
+
+
+def _decoded_call(s):
+    """The recorded keys and values step by step: each query reads those that are there by then."""
+    call, positions = s.whole_call, s.trace.tokens.positions
+    L, S = call.q.shape[2], call.mask.num_keys
+    if positions is None or L != S or call.mask.dense is not None or call.mask.bias is not None:
+        raise Cannot("Decoding needs one sequence that reads itself, under rules that say how they go on: causal, a window, padding.")
+    full = s.rerun(replace(call, mask=replace(call.mask, causal=True)))
+    groups = call.num_heads // call.k.shape[1]
+    k, v = (x.repeat(groups, axis=1) for x in (call.k, call.v))  # [N, H, S, D]
+    outputs, places = [], np.arange(k.shape[2])
+    for t in range(L):
+        there = (places <= t) | (places >= S)  # the extra columns are always there
+        hidden = call.mask.hidden(t, t + 1)[..., there]  # [1|N, 1, 1, t + 1 + extra]
+        scores = call.q[:, :, t : t + 1] @ k[:, :, there].swapaxes(2, 3) * call.scale  # [N, H, 1, t + 1 + extra]
+        outputs.append(softmax(np.where(hidden, -np.inf, scores)) @ v[:, :, there])  # [N, H, 1, D]
+    rows = ~full.undefined
+    _some_defined(rows)
+    added = "" if call.mask.causal else ", with a causal mask added to this layer"
+    return Measured(
+        f"{number(L, 'step')} that read the recorded keys and values as they come, against the full pass{added}, head outputs",
+        relative(np.concatenate(outputs, axis=2)[rows], full.head_outputs[rows]), "They agree.", "Decoding gives other numbers.",
         tolerance=rounding(full),
     )  # fmt: skip
 
@@ -221,9 +266,13 @@ def _defined(s, one, other):
     """How far apart two arrays [N, L, E] or [N, H, L, S] are, relative, in the rows that are defined."""
     rows = ~s.trace.undefined  # [N, H, L]
     rows = rows.all(axis=1) if one.ndim == 3 else rows
+    _some_defined(rows)
+    return relative(one[rows], other[rows])
+
+
+def _some_defined(rows):
     if not rows.any():
         raise Cannot("Every query is undefined in some head: no row is left to compare.")
-    return relative(one[rows], other[rows])
 
 
 def _undefined(s):

@@ -13,8 +13,6 @@ UNJUDGED = "Which is better, only a task can say."
 @question("uniform", "Attention does more than an average (baseline: uniform)")
 def uniform(s):
     call = _whole_call(s)
-    if (~s.trace.mask).sum(axis=-1).max() <= 1:
-        raise Cannot("No query sees more than one key: uniform attention is the same.")
     full = s.rerun(call)
     beside = changed(full, Intervention({head: "uniform" for head in range(call.num_heads)}))
     return _beside(s, full, beside, "the same layer with equal weight on every key that a query may see",
@@ -42,9 +40,9 @@ def _joined(heads):
 
 
 def _whole_call(s):
-    call = s.call
-    if call.v is None:
-        raise Cannot("The values are not known here.")
+    call = s.whole_call
+    if (~s.trace.mask).sum(axis=-1).max() <= 1:
+        raise Cannot("No query sees more than one key: there is nothing to choose, for any head.")
     return call
 
 

@@ -13,62 +13,100 @@ NOISE = 1e-12  # a gradient below this, relative to the largest head's, is none
 
 @dataclass(frozen=True, eq=False)
 class Gradients:
-    """Gradients of the mean square of real outputs: ``weights`` by name, ``tokens`` a list of [N, L|S, …], ``loss``; all float64."""
+    """Gradients of the mean square of real outputs: of the layer's ``weights`` by name, none of them where only a Call is known, and
+    of what was ``given`` by name, query, key, value or q, k, v; ``loss``; all float64."""
 
     weights: dict
-    tokens: list
+    given: dict
     loss: float
 
 
 def gradients(s):
-    """The Gradients of a Subject: PyTorch's own module, on the path that makes weights, as training with them shown would run."""
+    """The Gradients of a Subject: through PyTorch's own module, on the path that makes weights, or through the Call's q, k and v."""
     import torch
 
-    layer, batch = s.attended
-    module = s.module(layer, "float64", True)
-    tokens = [torch.tensor(x, dtype=torch.float64).requires_grad_() for x in (batch.query, batch.key, batch.value) if x is not None]
-    query, key, value = (*tokens, *tokens[-1:] * 2)[:3]
-    padding, attn_mask = mask_tensors(batch, "float64")
-    output, _ = module(query, key, value, padding, attn_mask=attn_mask)
+    if s.has_layer:
+        layer, batch = s.attended
+        module = s.module(layer, "float64", True)
+        given = {name: getattr(batch, name) for name in ("query", "key", "value") if getattr(batch, name) is not None}
+        parameters = dict(module.named_parameters())
+        padding, attn_mask = mask_tensors(batch, "float64")
+
+        def run(*tokens):
+            query, key, value = (*tokens, *tokens[-1:] * 2)[:3]
+            return module(query, key, value, padding, attn_mask=attn_mask)[0]  # [N, L, E]
+    else:
+        call = s.whole_call
+        given, parameters, added = {"q": call.q, "k": call.k, "v": call.v}, {}, torch.tensor(s.added())
+
+        def run(q, k, v):
+            return mixed(q, k, v, added, call.scale).flatten(2)  # [N, L, H·D]
+
+    tokens = [torch.tensor(x, dtype=torch.float64).requires_grad_() for x in given.values()]
     rows = torch.tensor(s.real)
     if not rows.any():
         raise Cannot("Every query is padding: no real output is left for a loss.")
-    loss = (output[rows] ** 2).mean()
+    loss = (run(*tokens)[rows] ** 2).mean()
     loss.backward()
-    weights = {name: parameter.grad.numpy() for name, parameter in module.named_parameters() if parameter.grad is not None}
-    return Gradients(weights, [x.grad.numpy() for x in tokens], float(loss.detach()))
+    weights = {name: parameter.grad.numpy() for name, parameter in parameters.items() if parameter.grad is not None}
+    return Gradients(weights, dict(zip(given, (x.grad.numpy() for x in tokens), strict=True)), float(loss.detach()))
+
+
+def mixed(q, k, v, added, scale):
+    """[N, L, H, D] tensor: softmax(scale · q kᵀ + added) v, grouped key and value heads seen by their groups."""
+    import torch
+
+    groups = q.shape[1] // k.shape[1]
+    k, v = (x.repeat_interleave(groups, dim=1) for x in (k, v))  # [N, H, S, D]
+    return (torch.softmax(q @ k.transpose(2, 3) * scale + added, dim=-1) @ v).transpose(1, 2)
 
 
 @question("gradcheck", "Gradients are those of the function (gradcheck)")
 def gradcheck(s):
     import torch
 
-    layer, batch = s.attended
     if s.trace.undefined.any():
         raise Cannot("Some queries have no key: what is NaN has no derivative. “Every query has a key that it may see” says which.")
-    N, L, S = min(batch.N, FEW_ITEMS), min(batch.L, FEW_TOKENS), min(batch.S, FEW_TOKENS)
-    module = s.module(layer, "float64", True)
-    few = [(batch.query, L), (batch.key, S), (batch.value, S)]
-    tokens = [torch.tensor(x[:N, :length], dtype=torch.float64).requires_grad_() for x, length in few if x is not None]
-    hidden = s.mask[:N, :, :L, :S]
-    hidden = np.where(hidden.all(axis=-1, keepdims=True), False, hidden)  # the crop may leave a query without keys
-    attn_mask = torch.tensor(hidden).reshape(-1, L, S)  # [N·H, L, S]
-    names, parameters = zip(*module.named_parameters(), strict=True)
+    N, L = (min(size, few) for size, few in zip(s.real.shape, (FEW_ITEMS, FEW_TOKENS), strict=True))
+    S = min(s.trace.num_positions, FEW_TOKENS)
+    if s.has_layer:
+        layer, batch = s.attended
+        module = s.module(layer, "float64", True)
+        few = [(batch.query, L), (batch.key, S), (batch.value, S)]
+        inputs = [torch.tensor(x[:N, :length], dtype=torch.float64).requires_grad_() for x, length in few if x is not None]
+        attn_mask = torch.tensor(_few(s.mask[:N, :, :L, :S])).flatten(0, 1)  # [N·H, L, S]
+        names, parameters = zip(*module.named_parameters(), strict=True)
+        count, inputs = len(inputs), [*inputs, *parameters]
 
-    def function(*given):
-        query, key, value = (*given[: len(tokens)], *[given[len(tokens) - 1]] * 2)[:3]
-        named = dict(zip(names, given[len(tokens) :], strict=True))
-        return torch.func.functional_call(module, named, (query, key, value), {"attn_mask": attn_mask})
+        def function(*given):
+            query, key, value = (*given[:count], *[given[count - 1]] * 2)[:3]
+            named = dict(zip(names, given[count:], strict=True))
+            return torch.func.functional_call(module, named, (query, key, value), {"attn_mask": attn_mask})
+    else:
+        call = s.whole_call
+        few = [(call.q, L), (call.k, S), (call.v, S)]
+        inputs = [torch.tensor(x[:N, :, :length], dtype=torch.float64).requires_grad_() for x, length in few]
+        added = torch.where(torch.tensor(_few(s.mask[:N, :, :L, :S])), -torch.inf, 0.0).double()  # [N, H, L, S]
+
+        def function(q, k, v):
+            return mixed(q, k, v, added, call.scale)
 
     generator = torch.random.get_rng_state()
     try:
-        said = _gradcheck(function, (*tokens, *parameters))
+        torch.manual_seed(0)  # fast mode draws its directions from the generator that everybody shares
+        said = _gradcheck(function, inputs)
     finally:
-        torch.random.set_rng_state(generator)  # fast mode draws its directions from the generator that everybody shares
+        torch.random.set_rng_state(generator)
     return Measured(
-        "derivatives that PyTorch computes against differences, by tokens and all weights, along random directions (fast mode, float64), "
+        f"derivatives that PyTorch computes against differences, by {'tokens and all weights' if s.has_layer else 'q, k and v'}, along "
+        "random directions (fast mode, float64), "
         f"on {number(N, 'item')} of {number(L, 'query', 'queries')}", len(said), "They agree.", " ".join(said), tolerance=0,
     )  # fmt: skip
+
+
+def _few(hidden):
+    """A mask cut to few tokens, in which no query is left without a key."""
+    return np.where(hidden.all(axis=-1, keepdims=True), False, hidden)
 
 
 def _gradcheck(function, inputs):
@@ -86,23 +124,26 @@ def _gradcheck(function, inputs):
 def gradients_finite(s):
     found = gradients(s)
     bad = {name: int((~np.isfinite(array)).sum()) for name, array in found.weights.items()}
-    names = ("query", "key", "value") if len(found.tokens) > 1 else ("input",)
-    bad |= {name: int((~np.isfinite(array)).sum()) for name, array in zip(names, found.tokens, strict=False)}
+    bad |= {name: int((~np.isfinite(array)).sum()) for name, array in found.given.items()}
     where = ", ".join(f"{count:,} of {name}" for name, count in bad.items() if count)
     loss = f"The loss itself, mean square of the real outputs, is {found.loss:.4g}"
     return Measured(
-        "derivatives of the mean square of real outputs by every weight and every input", sum(bad.values()), f"All are. {loss}.",
-        f"{loss}, and yet not finite: {where}. One undefined row is enough, since 0 · NaN is NaN: mask so that each query keeps a key.",
+        f"derivatives of the mean square of real outputs by {', '.join(bad)}", sum(bad.values()), f"All are. {loss}.",
+        f"{loss}. Not finite: {where}. One undefined row is enough, since 0 · NaN is NaN: mask so that each query keeps a key.",
         tolerance=0,
     )  # fmt: skip
 
 
 @question("gradients_padding", "No gradient reaches a padded token")
 def gradients_padding(s):
-    _, batch = s.attended
-    padded = s.padded[:, : batch.S]
-    found = gradients(s)
-    most = max(float(np.abs(array[padded]).max()) for array in (found.tokens if batch.key is None else found.tokens[1:]))
+    padded = s.padded
+    found = gradients(s).given
+    if s.has_layer:
+        padded = padded[:, : s.trace.num_positions]
+        read = [found[name][padded] for name in ("key", "value") if name in found] or [found["query"][padded]]
+    else:
+        read = [found[name].swapaxes(1, 2)[padded] for name in ("k", "v")]
+    most = max(float(np.abs(array).max()) for array in read)
     return Measured(
         f"derivatives of the mean square of real outputs by {number(int(padded.sum()), 'padded token')}, against 0",
         float("inf") if np.isnan(most) else most, "Every one is 0.",
@@ -118,20 +159,23 @@ def gradients_heads(s):
     listed = ", ".join(f"{head}: {norm:.3g}" for head, norm in enumerate(norms[:32])) + (", …" if len(norms) > 32 else "")
     share = float(norms.min() / norms.max()) if norms.max() else 0.0
     dead = np.flatnonzero(norms <= NOISE * norms.max()) if norms.max() else np.arange(len(norms))
+    whose = "its rows of Wq, Wk, Wv, its columns of out_proj.weight" if s.has_layer else "by its q, k and v"
     return Measured(
-        "the smallest norm of a head's gradients (its rows of Wq, Wk, Wv, its columns of out_proj.weight), relative to the largest", share,
+        f"the smallest norm of a head's gradients ({whose}), relative to the largest", share,
         f"Norms by head: {listed}.",
         f"No gradient reaches {number(len(dead), 'head')}: {', '.join(map(str, dead[:16]))}. By head: {listed}.", least=NOISE,
     )  # fmt: skip
 
 
 def head_norms(s):
-    """[H] float64: the norm of all gradients by a head's own weights."""
+    """[H] float64: the norm of all gradients by a head's own weights, or by its q, k and v where these alone are known."""
+    found = gradients(s)
+    if not s.has_layer:
+        H = found.given["q"].shape[1]
+        each = [array.repeat(H // array.shape[1], axis=1) for array in found.given.values()]  # [N, H, L|S, D]
+        return np.sqrt(sum((array**2).sum(axis=(0, 2, 3)) for array in each))  # [H]
     layer, _ = s.attended
-    found, H, D = gradients(s).weights, layer.num_heads, layer.head_dim
-    packed = found.get("in_proj_weight")
-    parts = [found[f"{name}_proj_weight"] for name in "qkv"] if packed is None else np.split(packed, 3)
+    H, D, packed = layer.num_heads, layer.head_dim, found.weights.get("in_proj_weight")
+    parts = [found.weights[f"{name}_proj_weight"] for name in "qkv"] if packed is None else np.split(packed, 3)
     squares = sum((part.reshape(H, D, -1) ** 2).sum(axis=(1, 2)) for part in parts)  # [H]
-    return np.sqrt(squares + (found["out_proj.weight"].reshape(-1, H, D) ** 2).sum(axis=(0, 2)))  # [H]
-
-
+    return np.sqrt(squares + (found.weights["out_proj.weight"].reshape(-1, H, D) ** 2).sum(axis=(0, 2)))  # [H]

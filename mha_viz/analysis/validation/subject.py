@@ -75,6 +75,23 @@ class Subject:
             raise Cannot("No key is padded here. Pad an item to check what padding does.")
         return hidden
 
+    @property
+    def whole_call(self):
+        """The Call, its values included; raises Cannot where they are not known."""
+        if self.call.v is None:
+            raise Cannot("The values are not known here.")
+        return self.call
+
+    @property
+    def has_layer(self):
+        """True where the Layer and its Batch are known, not only what came out of the projections."""
+        return self.trace.layer is not None and self.trace.batch is not None
+
+    def added(self):
+        """[N, H, L, S] float64: what the masks add to the scores, −∞ where they hide."""
+        bias = 0 if self.trace.mask_bias is None else self.trace.mask_bias.astype(np.float64)
+        return np.where(self.mask, -np.inf, bias)
+
     def _check_whole(self):
         if self.trace.off:
             raise Cannot("A head is off in this Trace: what is left of it is no multi-head attention. Check it with its heads on.")
@@ -92,7 +109,7 @@ class Subject:
         In self-attention a token asks as well as it is read.
         """
         rng = np.random.default_rng(0)
-        if self.trace.batch is not None and self.trace.layer is not None:
+        if self.has_layer:
             _, batch = self.attended
             where = where[:, : batch.S]
             names = ("query",) if batch.key is None else ("key",) if batch.value is None else ("key", "value")
@@ -107,7 +124,7 @@ class Subject:
 
     def before(self):
         """The Trace that others are compared with: this one, without dropout."""
-        if self.trace.batch is not None and self.trace.layer is not None:
+        if self.has_layer:
             return self.again()
         return self.rerun(self.call)
 

@@ -1,0 +1,141 @@
+"""The checks of a recorded call, of which q, k and v are known: they pass on what is right, and fail on what they are there to find."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from mha_viz import synthetic
+from mha_viz.analysis.validation import QUESTIONS, Subject, gradients
+from mha_viz.core.attend import call_of, trace_of_call
+from mha_viz.core.call import Call
+from mha_viz.core.mask import Mask
+from mha_viz.core.reference import softmax
+from tests.analysis.validation.test_breaking import CAUSAL, LEFT, PLAIN, RIGHT, WINDOW, altered
+
+NEEDS_THE_LAYER = {"input_shape", "layouts", "item_alone", "fast_path", "dropout_off", "deterministic"}
+
+
+def call(settings, **change):
+    """The Call of these Settings, with some of its arrays changed: ``q=lambda q: …``."""
+    found = call_of(synthetic(settings))
+    return replace(found, **{name: do(np.array(getattr(found, name))) for name, do in change.items()})
+
+
+def subject(settings, **change):
+    return Subject(trace_of_call(call(settings, **change)))
+
+
+def reruns(settings, broken):
+    return Subject(trace_of_call(call(settings)), rerun=broken)
+
+
+def unmasked(found):
+    return trace_of_call(replace(found, mask=Mask(found.mask.num_queries, found.mask.num_keys)))
+
+
+def not_causal(found):
+    return trace_of_call(replace(found, mask=replace(found.mask, causal=False)))
+
+
+def mixed_items(found):
+    return trace_of_call(replace(found, v=found.v + found.v.mean(axis=0)))
+
+
+def with_places(found):
+    """Adds to each key what only its place says."""
+    return trace_of_call(replace(found, k=found.k + np.arange(found.k.shape[2], dtype=np.float32)[:, None]))
+
+
+def set_head(value, head=0):
+    def change(array):
+        array[:, head] = value
+        return array
+
+    return change
+
+
+def same_everywhere(array):
+    array[:] = 0
+    return array
+
+
+def tensor(settings, name, change):
+    trace = trace_of_call(call(settings))
+    return Subject(altered(trace, {name: change(trace)}))
+
+
+BROKEN = {
+    "input_values": lambda: subject(PLAIN, k=set_head(np.nan)),
+    "input_range": lambda: subject(PLAIN, q=set_head(1e30)),
+    "order": lambda: reruns(PLAIN, with_places),
+    "row_sums": lambda: tensor(PLAIN, "probabilities", lambda t: softmax(t.scores.swapaxes(2, 3)).swapaxes(2, 3)),
+    "no_key": lambda: subject(LEFT),
+    "padding_content": lambda: reruns(PLAIN, unmasked),
+    "padding_length": lambda: reruns(PLAIN, unmasked),
+    "mask_content": lambda: reruns(WINDOW, unmasked),
+    "causality": lambda: reruns(CAUSAL, not_causal),
+    "numpy": lambda: tensor(PLAIN, "head_outputs", lambda t: t.head_outputs * 1.001),
+    "items": lambda: reruns(PLAIN, mixed_items),
+    "no_weights": lambda: tensor(PLAIN, "head_outputs", lambda t: t.head_outputs * 1.001),
+    "decoding": lambda: reruns(PLAIN, not_causal),
+    "gradients_finite": lambda: subject(LEFT),
+    "gradients_heads": lambda: subject(PLAIN, q=set_head(0), k=set_head(0), v=set_head(0)),
+    "uniform": lambda: subject(PLAIN, q=same_everywhere),
+    "one_head": lambda: subject(PLAIN, q=same_everywhere),
+}
+
+
+@pytest.mark.parametrize("name", [name for name in QUESTIONS if name not in NEEDS_THE_LAYER])
+def test_passes_on_what_is_right(name):
+    found = QUESTIONS[name].ask(subject(RIGHT.get(name, PLAIN)))
+    assert found.verdict == "pass", found
+
+
+@pytest.mark.parametrize("name", sorted(NEEDS_THE_LAYER))
+def test_what_needs_the_layer_says_so(name):
+    found = QUESTIONS[name].ask(subject(PLAIN))
+    assert found.verdict == "cannot run" and "only what came out" in found.words
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_fails_on_what_it_is_there_to_find(name):
+    found = QUESTIONS[name].ask(BROKEN[name]())
+    assert found.verdict == "fail", found
+
+
+def test_gradcheck_finds_a_wrong_derivative(monkeypatch):
+    right = gradients.mixed
+    monkeypatch.setattr(gradients, "mixed", lambda q, *rest: right(q, *rest) + 0.1 * (q - q.detach()).sum())
+    assert QUESTIONS["gradcheck"].ask(subject(PLAIN)).verdict == "fail"
+
+
+def test_gradients_that_reach_padding_are_found(monkeypatch):
+    monkeypatch.setattr(Subject, "added", lambda s: np.zeros(s.mask.shape))
+    assert QUESTIONS["gradients_padding"].ask(subject(PLAIN)).verdict == "fail"
+
+
+def test_grouped_heads_and_unknown_values():
+    """Two query heads read one key and value head; where the values are unknown, the weights are checked all the same."""
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.normal(size=(2, heads, 5, 4)).astype(np.float32) for heads in (4, 2, 2))
+    mask = Mask(5, 5, causal=True)
+    whole = Subject(trace_of_call(Call(q, k, v, mask)))
+    found = {name: question.ask(whole).verdict for name, question in QUESTIONS.items()}
+    assert "fail" not in found.values()
+    for name in ("numpy", "no_weights", "decoding", "causality", "items", "order", "gradcheck", "gradients_heads", "uniform", "one_head"):
+        assert found[name] == "pass", name
+    weights_alone = Subject(trace_of_call(Call(q, k, None, mask)))
+    for name in ("numpy", "causality", "items", "order"):
+        assert QUESTIONS[name].ask(weights_alone).verdict == "pass", name
+    for name in ("decoding", "no_weights", "gradients_finite", "uniform"):
+        assert QUESTIONS[name].ask(weights_alone).words == "The values are not known here."
+
+
+def test_the_generator_that_everybody_shares_is_left_alone():
+    torch.manual_seed(3)
+    right = torch.rand(4)
+    torch.manual_seed(3)
+    QUESTIONS["gradcheck"].ask(subject(PLAIN))
+    assert torch.equal(torch.rand(4), right)
