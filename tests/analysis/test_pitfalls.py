@@ -290,6 +290,17 @@ def test_causal_with_left_padding_loses_a_row_per_padded_query_and_head(padded):
     assert np.isnan(left).all(axis=1).tolist() == [i < padded for i in range(TOKENS)]
     assert not np.isnan(right).any()
     assert float(numbers(experiment)["real rows differ from those without padding by"][0]) < 1e-6
+    small = bench()
+    module, x, keys = small.module(), small.x, torch.zeros(3, TOKENS, dtype=torch.bool)
+    keys[0, :padded] = True
+    masks = {"key_padding_mask": keys, "attn_mask": torch.ones(TOKENS, TOKENS, dtype=torch.bool).triu(1)}
+    assert module(x, x, x, **masks)[0][0, :padded].isnan().all()
+    assert torch.equal(module(x, x, x, **masks, need_weights=False)[0][0, :padded], module.out_proj.bias.expand(padded, -1))
+    assert numbers(experiment)["an undefined row comes out, need_weights=True"][0] == "NaN"
+    assert numbers(experiment)["need_weights=False"][0].startswith("the bias of out_proj")
+    with torch.no_grad():
+        fused = module(x, x, x, **masks, need_weights=False)[0][0, :padded]
+    assert (numbers(experiment)["need_weights=False, eval, no gradients"][0] == "NaN") == bool(fused.isnan().all())
 
 
 def test_one_bad_row_and_all_gradients():

@@ -61,13 +61,14 @@ def every_key_masked(bench, padded):
     )  # fmt: skip
 
 
-def _three_ways(attention, x, padding):
-    """What item 0 gets with weights, without them, and without them on the fused path, in words."""
-    with_weights = attention(x, x, x, key_padding_mask=padding)[0]
-    without = attention(x, x, x, key_padding_mask=padding, need_weights=False)[0]
+def _three_ways(attention, x, padding, attn_mask=None, rows=slice(None)):
+    """What these rows of item 0 come out as with weights, without them, and without them on the fused path, in words."""
+    masks = {"key_padding_mask": padding, "attn_mask": attn_mask}
+    with_weights = attention(x, x, x, **masks)[0]
+    without = attention(x, x, x, **masks, need_weights=False)[0]
     with torch.no_grad():
-        fused = attention(x, x, x, key_padding_mask=padding, need_weights=False)[0]
-    return [_told(output[0].detach(), attention.out_proj.bias) for output in (with_weights, without, fused)]
+        fused = attention(x, x, x, **masks, need_weights=False)[0]
+    return [_told(output[0, rows].detach(), attention.out_proj.bias) for output in (with_weights, without, fused)]
 
 
 def _told(output, bias):
@@ -116,11 +117,15 @@ def causal_with_left_padding(bench, padded):
         cut = attention(alone, alone, alone, attn_mask=causal_mask(L - padded), average_attn_weights=False)[1]
         off.append((w[0, :, real, real] - cut[0]).abs().max().item())
     rows = "rows are" if lost[0] != 1 else "row is"
+    answers = _three_ways(attention, x, paddings[0], causal, slice(padded))
     return Experiment(
         maps_of(bench, ("padded on the left", "padded on the right"), found, [(causal | p[0]).numpy() for p in paddings]),
         (
             Number("undefined rows of item 0", f"{lost[0]} of {L * H}", f"{lost[1]} of {L * H}"),
             Number("real rows differ from those without padding by", f"{off[0]:.1g}", f"{off[1]:.1g}"),
+            Number("an undefined row comes out, need_weights=True", answers[0], "there is none"),
+            Number("need_weights=False", answers[1], "there is none"),
+            Number("need_weights=False, eval, no gradients", answers[2], "there is none"),
         ),
         f"{padded} padded queries × {H} heads: {lost[0]} {rows} undefined. The real rows are unharmed in this layer "
         f"(off by {off[0]:.1g} from the run without padding).",

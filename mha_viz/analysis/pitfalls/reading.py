@@ -78,7 +78,7 @@ def mean_of_real(output, keep):
     ("answer changes with batch", "padding is read"),
     "key_padding_mask hides padding as keys. As queries padded tokens are computed like any other: their rows sum to 1 and their outputs "
     "are not zero. A mean over all L positions counts them, so a sentence's vector depends on how long the longest other one is.",
-    "Multiply by the mask and divide by the number of real tokens.",
+    "Leave padded queries out of the sum, and divide by the number of real ones.",
     (Knob("padded", 2, "Padded tokens at the end of item 0.", 0, 7),),
 )
 def padded_queries_in_a_mean(bench, padded):
