@@ -34,7 +34,8 @@ def page():
         sizes()
         sequence()
         st.caption(
-            "Experiments run on this layer, and on the first 8 tokens of its first 3 items. Masks are their own. The page Models has no part in them."
+            "Experiments run on this layer, and on the first 8 tokens of its first 3 items. Masks are their own. The page Models has no "
+            "part in them."
         )
     warm_up()
     above()
