@@ -169,7 +169,7 @@ class _NumPy(_Program):
 
     def softmax(self):
         return [
-            "exponentials = np.exp(masked - masked.max(axis=-1, keepdims=True))  # shifted, so that no exp overflows",
+            "exponentials = np.exp(masked - masked.max(axis=-1, keepdims=True))  # no overflow",
             "probabilities = exponentials / exponentials.sum(axis=-1, keepdims=True)  # [N, H, L, S]",
             *([] if self.drops else ["weights = probabilities"]),
         ]
@@ -296,7 +296,8 @@ class _Torch(_Program):
     def output(self):
         return [
             "at_once = attention.out_proj(concat)  # the same in one product",
-            "torch.testing.assert_close(multi_head_output, at_once, atol=1e-5, rtol=1e-5, equal_nan=True)",
+            "near = dict(atol=1e-5, rtol=1e-5, equal_nan=True)",
+            "torch.testing.assert_close(multi_head_output, at_once, **near)",
         ]
 
     def validate(self):
@@ -320,13 +321,14 @@ class _Torch(_Program):
         if not s.batch_first:
             lines.append("output = output.transpose(0, 1)  # [N, L, E]")
         lines += [
-            f"torch.testing.assert_close({ours}, {its}, atol=1e-5, rtol=1e-5, equal_nan=True)"
+            f"torch.testing.assert_close({ours}, {its}, **near)"
             for ours, its in (("weights", "its_weights"), ("multi_head_output", "output"))
         ]
         return [
             *lines,
             "output.sum().backward()",
-            "finite = all(weight.grad.isfinite().all() for weight in attention.parameters() if weight.grad is not None)",
+            "gradients = [weight.grad for weight in attention.parameters()]",
+            "finite = all(gradient.isfinite().all() for gradient in gradients if gradient is not None)",
             'print("as nn.MultiheadAttention; all gradients finite:", bool(finite))',
         ]
 

@@ -108,6 +108,9 @@ def stage():
             st.caption("What if is left out here: these are the steps of the layer as it is.")
         ways(walked.steps, step)
         st.html(f"<p class='step-told'>{escape(told(step, walked, trace))}</p>")
+        if step == "validate":
+            with st.container(key="holds"):
+                checks(walked)
         words, key = st.columns([3, 2])
         with words, st.container(key="told"):
             with st.container(horizontal=True, key="languages"):
@@ -118,8 +121,6 @@ def stage():
                 code(step, walked, settings)
         with key, st.container(key="symbols"):
             symbol_key(step, trace)
-        if step == "validate":
-            checks(walked)
         drawn(step, walked, settings.batch_first)
         st.html(mode(settings))
     draft.write_address()
@@ -204,6 +205,9 @@ def checks(walked):
     ]
     st.markdown("\n".join(["| verdict | check | what was compared | figure | limit |", "|---|---|---|---|---|", *lines]))
 
+    more = "More checks, of the whole layer: padding, causality, gradients, dropout, the fast path"
+    st.page_link("mha_viz/pages/validate.py", label=more, icon=":material/fact_check:", query_params=st.session_state.address)
+
 
 def written(number):
     return "" if number is None else f"{number:.3g}"
@@ -221,7 +225,7 @@ def drawn(step, walked, batch_first):
     figure = steps.picture(tensors, st.context.theme.type or "light", width, summed=step == "project")
     alt, bare = steps.describe(tensors), {"displayModeBar": False}
     if any(one.kind == "signed" for one in tensors):
-        st.html("<p class='mode'>Blue above zero, orange below, the darker the larger within its tensor; hatched: hidden by a mask.</p>")
+        st.html("<p class='mode'>Blue above zero, orange below, the stronger the larger within its tensor; hatched: hidden by a mask.</p>")
     st.plotly_chart(figure, key=f"step_picture_{step}", theme=None, alt=alt, width="content", config=bare)
 
 

@@ -83,7 +83,7 @@ def test_the_picture_follows_the_window(person):
 
 def test_formulas_and_programs_are_readable(person):
     to_steps(person)
-    assert person.page.locator(".st-key-told .katex").count() >= 2
+    eventually(lambda: person.page.locator(".st-key-told .katex").count() >= 2)
     assert person.page.locator(".katex-error").count() == 0
     person.widget("language_torch").get_by_role("button").click()
     eventually(lambda: "print(query[n])" in person.text(".st-key-told code"))
