@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from mha_viz.core.rules import Wrong
-from mha_viz.pages.messages import plain, say_notes
+from mha_viz.pages.messages import plain, say_error, say_notes
 from mha_viz.pages.places import enter
 from mha_viz.pages.shapes import chosen_number
 from mha_viz.pages.warm import warm_up
@@ -14,6 +14,7 @@ from mha_viz.settings.spelling import read, spell, unknown
 
 NAMES = (
     "nothing", "hides", "both-ways", "dead", "slice", "positions", "leak", "dropout", "forming", "first", "decimal", "many", "causal",
+    "kinds",
 )  # fmt: skip
 PRESENTING = """<style>
 [data-testid="stSidebar"], [data-testid="stExpandSidebarButton"], .st-key-lesson_more { display: none; }
@@ -104,10 +105,14 @@ def shown(lesson, place):
         present = "Stop presenting" if place.presented else "Present"
         about = "Large type, nothing but the lesson. Arrow keys lead on and back, A shows the answer, P ends it."
         st.button(present, key="present", shortcut="P", help=about, on_click=go, kwargs={"presented": not place.presented})
-    if place.revealed:
-        with st.container(border=True, key="lesson_answer"):
-            st.markdown(plain(lesson.answered()))
-    picture(lesson)
+    try:
+        if place.revealed:
+            with st.container(border=True, key="lesson_answer"):
+                st.markdown(plain(lesson.answered()))
+        picture(lesson)
+    except Wrong as wrong:  # a lesson about a pretrained model, where none is installed
+        say_error(wrong)
+        return
     with st.container(horizontal=True, key="lesson_more"):
         if lesson.page:
             st.page_link(

@@ -20,6 +20,7 @@ from mha_viz.settings import Settings, View
 from mha_viz.sources.models import record
 from mha_viz.sources.synthetic import synthetic
 from mha_viz.sources.trained import Trained, accuracy, trained
+from mha_viz.studies.relationships import RELATIONSHIPS, read, relationship
 
 
 @dataclass(frozen=True)
@@ -243,6 +244,16 @@ def causal_numbers():
     }  # fmt: skip
 
 
+def kinds_numbers():
+    found = {name: relationship(name) for name in RELATIONSHIPS}
+    numbers = {f"{name}_{what}": value for name, one in found.items() for what, value in vars(one).items()}
+    return numbers | {"count": next(iter(found.values())).count}
+
+
+def kinds_traces():
+    return (read("syntactic", 2).traces[relationship("syntactic").layer],)
+
+
 def hides_numbers():
     hidden = what_average_hides(usual(), 0)
     return {"head": hidden.head, "query": hidden.query, "key": hidden.key, "weight": hidden.weight, "average": hidden.average}
@@ -357,5 +368,15 @@ LESSONS = {
         "sees itself alone: weight {first:g}, whatever was learnt.",
         causal_numbers, lambda: (usual(padding=()), usual(padding=(), causal=True)), page="explore",
         address=place(padding="", causal="1"),
+    ),
+    "kinds": Lesson(
+        "Three kinds of relationship",
+        "MiniLM, a model of real text, reads “the … dog chased the … cat”. One head of this layer goes from the object to its verb.",
+        "Heads are said to learn position, syntax and meaning. Do these?",
+        "Over {count} sentences that had no part in the choice: position, layer {positional_layer} head {positional_head} puts {positional_score:.2f} on the word "
+        "before (on another word {positional_shuffled:.2f}). Syntax, layer {syntactic_layer} head {syntactic_head} puts {syntactic_score:.2f} on the verb whose object asks "
+        "({syntactic_shuffled:.2f}). Meaning, layer {semantic_layer} head {semantic_head} puts {semantic_score:.2f} on the noun of the same kind ({semantic_shuffled:.2f}). "
+        "These are sentences from a template: try text of your own.",
+        kinds_numbers, kinds_traces, page="models", address=place(source="pretrained"),
     ),
 }  # fmt: skip

@@ -13,7 +13,7 @@ def numbers(name):
     return LESSONS[name].numbers()
 
 
-@pytest.mark.parametrize("name", LESSONS)
+@pytest.mark.parametrize("name", [name for name in LESSONS if name != "kinds"])  # which needs a pretrained model: tests/models
 def test_each_lesson_has_a_picture_an_answer_and_nothing_left_open(name):
     lesson = LESSONS[name]
     assert lesson.question.endswith("?") and "{" not in lesson.answered()
