@@ -221,7 +221,8 @@ def _checks(trace, item, query, parts):
     rows = trace.probabilities[item, :, query].astype(np.float64)  # [H, S]
     limit = 1e-5  # float32 over a few thousand keys
     off = float(np.abs(rows.sum(axis=1) - 1).max())
-    checks.append(Check("row sums", "the largest |sum of weights − 1| of all heads, before dropout", off, limit, off <= limit))
+    words = "the weights before dropout and 1: how far their sum is from it, in the head where it is farthest"
+    checks.append(Check("row sums", words, off, limit, off <= limit))
     hidden = trace.mask[item, :, query]
     if hidden.any():
         most = float(rows[hidden].max())
@@ -233,6 +234,6 @@ def _checks(trace, item, query, parts):
     made, output = parts.sum(axis=0), trace.output[item, query]  # [E] each
     scale = max(float(np.abs(parts).max()), 1.0)
     gap = float(np.abs(made - output).max())
-    words = "the largest |sum over heads + bias − output|, the sum made in float64"
+    words = "sum over heads + bias, made in float64, and the output: the largest difference of a number"
     checks.append(Check("output is a sum", words, gap, limit * scale, gap <= limit * scale))
     return tuple(checks)

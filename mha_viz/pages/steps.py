@@ -123,6 +123,7 @@ def stage():
             symbol_key(step, trace)
         drawn(step, walked, settings.batch_first)
         st.html(mode(settings))
+        st.caption("These are the steps of Explore's layer. A model's heads are opened number by number on the Models page.")
     draft.write_address()
 
 
@@ -169,7 +170,9 @@ def go(steps, number):
 def mathematics(step, walked, trace):
     general, numbers = formulas(step, walked, trace)
     st.latex(general)
-    if numbers:
+    if numbers and step == "configure":
+        st.latex(numbers)
+    elif numbers:
         whose = [token("query", walked.query, trace.query_tokens[walked.item])] * (step != "keys")
         whose += [token("key", walked.key, trace.key_tokens[walked.item])] * (step in OF_KEY)
         whose += [f"head {walked.shown}"] * (step in OF_HEAD)

@@ -191,6 +191,8 @@ def test_an_address_that_cannot_be_shown_falls_back_and_says_so():
 
 def test_what_has_to_hold_is_told_with_figures():
     said = page_text(steps(step="validate"))
+    table = said[said.index("| verdict |") : said.index("| symbol |")].splitlines()
+    assert {line.count("|") for line in table if line.startswith("|")} == {6}, "five columns, whatever is said"
     assert "| holds | row sums |" in said and "| holds | padding and masks |" in said and "| holds | output is a sum |" in said
     assert "not checked" in page_text(steps(step="validate", padding=""))
     assert "**fails** | keys left" in page_text(steps(step="validate", padding="20"))
