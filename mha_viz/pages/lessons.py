@@ -108,8 +108,11 @@ def shown(lesson, place):
     try:
         if place.revealed:
             with st.container(border=True, key="lesson_answer"):
-                st.markdown(plain(lesson.answered()))
-        picture(lesson)
+                with st.spinner("Measuring …"):
+                    said = lesson.answered()
+                st.markdown(plain(said))
+        with st.spinner("Measuring …"):
+            picture(lesson)
     except Wrong as wrong:  # a lesson about a pretrained model, where none is installed
         say_error(wrong)
         return
