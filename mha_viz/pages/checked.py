@@ -12,7 +12,8 @@ from mha_viz.pages.warm import kept_checks
 MARKS = {"pass": "✓", "fail": "✗", "cannot run": "–"}
 QUICK = 2**19  # numbers in all maps; what is larger is checked when somebody asks for it
 FEW = 3  # checks that cannot run, which are named above all
-SHOWN_AFTER = 0.4  # seconds, after which it is said how far the checks are
+AT_ONCE = 1.0  # seconds of checks before it is said how far they are; then a slice of SLICE every PACE
+SLICE, PACE = 0.4, 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,40 +54,55 @@ def quoted(titles):
 
 def run(what):
     """(the Checks that are done, whether that is all of them). Somebody may stop in between, and go on from there."""
-    from mha_viz.studies.validation import count, validate
+    from mha_viz.studies.validation import validate
 
-    state = st.session_state
-    kept = kept_checks(what.of.settings, what.layer, what.what_if) if what.of.settings is not None else []
+    state, kept = st.session_state, kept_of(what)
     if kept:
         return kept, True
     if state.get("checked_trace") is not what.trace:
         state.checked_trace, state.checks_done, state.checks_left = what.trace, [], validate(what.of, what.layer)
         state.check_on = what.trace.weights.size <= QUICK
-    done = state.checks_done
-    if state.checks_left is None:
-        return done, True
-    if not state.check_on:
-        label = "Go on" if done else "Run the checks"
-        st.button(label, key="check_go", on_click=go, args=(True,), type="primary", icon=":material/play_arrow:")
-        if not done:
-            st.caption("This layer is large: the checks compute it many times.")
-        return done, False
-    with st.empty():
-        began = time.monotonic()
-        shown = False
-        for one in state.checks_left:
-            done.append(one)
-            if time.monotonic() - began > SHOWN_AFTER:
-                if not shown:
-                    shown = True
-                    box = st.container()
-                    bar = box.progress(0.0)
-                    box.button("Stop", key="check_stop", on_click=go, args=(False,), icon=":material/stop:")
-                bar.progress(len(done) / count(what.of), text=f"{len(done)} of {count(what.of)}: {one.title}")
-        st.html("<span></span>")  # in the progress bar's place
+    if state.check_on and work(what, AT_ONCE):
+        return state.checks_done, True
+    if state.check_on:
+        checking(what)
+        return [], False
+    label = "Go on" if state.checks_done else "Run the checks"
+    st.button(label, key="check_go", on_click=go, args=(True,), type="primary", icon=":material/play_arrow:")
+    if not state.checks_done:
+        st.caption("This layer is large: the checks compute it many times.")
+    return state.checks_done, False
+
+
+def kept_of(what):
+    return [] if what.of.settings is None else kept_checks(what.of.settings, what.layer, what.what_if)
+
+
+def work(what, seconds):
+    """Go on with the checks for about so long; True where all of them are done."""
+    state, until = st.session_state, time.monotonic() + seconds
+    for one in state.checks_left or ():
+        state.checks_done.append(one)
+        if time.monotonic() > until:
+            return False
     state.checks_left = None
-    kept[:] = done
-    return done, True
+    kept_of(what)[:] = state.checks_done
+    return True
+
+
+@st.fragment(run_every=PACE)
+def checking(what):
+    """How far the checks are, and a button that stops them: a run of this fragment does a slice, so that the button is heard in between."""
+    from mha_viz.studies.validation import count
+
+    state = st.session_state
+    if state.checked_trace is not what.trace:
+        return  # another layer is set by now
+    if not state.check_on or work(what, SLICE):
+        st.rerun()
+    done, total = state.checks_done, count(what.of)
+    st.progress(min(len(done) / total, 1.0), f"{len(done)} of {total}: {done[-1].title}")
+    st.button("Stop", key="check_stop", on_click=go, args=(False,), icon=":material/stop:")
 
 
 def go(on):

@@ -16,9 +16,10 @@ SMALL = {"embed_dim": "8", "num_heads": "2", "batch_size": "2", "seq_len": "4", 
 
 
 @pytest.fixture(autouse=True)
-def nothing_kept():
-    """Checks that another test left behind would hide what this one runs."""
+def nothing_kept(monkeypatch):
+    """Checks that another test left behind would hide what this one runs; and all are run at once, since nothing ticks here."""
     warm.kept_checks.clear()
+    monkeypatch.setattr(checked, "AT_ONCE", 1000)
 
 
 def page(**address):
@@ -110,6 +111,18 @@ def test_checks_that_were_stopped_go_on_from_there(monkeypatch):
     at = press(at, "Go on")
     assert len(rows(at)) == len(QUESTIONS) + 1
     assert len(asked) == len(set(asked)) == len(QUESTIONS) + 1
+
+
+def test_how_far_long_checks_are_is_said_and_they_can_be_stopped(monkeypatch):
+    monkeypatch.setattr(checked, "AT_ONCE", 0)
+    monkeypatch.setattr(checked, "SLICE", 0)
+    at = page(**SMALL)
+    assert not rows(at)
+    assert any(button.label == "Stop" for button in at.button)
+    at.session_state["check_on"] = False  # as Stop sets it
+    at = at.run()
+    assert len(rows(at)) == 2
+    assert any(button.label == "Go on" for button in at.button)
 
 
 def test_the_contract_and_the_versions_can_be_copied():

@@ -39,8 +39,8 @@ def no_key(s):
     real = np.broadcast_to(s.real[:, None], s.trace.undefined.shape)  # [N, H, L]
     here, padded = s.trace.undefined & real, s.trace.undefined & ~real
     said = [
-        f"{number(int(rows.sum()), 'row')} of {what} have none and are undefined (NaN), in batch item "
-        f"{spans(np.flatnonzero(rows.any(axis=(1, 2))))}{harm}."
+        f"{number(int(rows.sum()), 'row')} of {what} have none and are undefined (NaN), in batch "
+        f"{_items(np.flatnonzero(rows.any(axis=(1, 2))))}{harm}."
         for rows, what, harm in ((here, "real queries", ""), (padded, "padded queries", ": no real row shows it, and every gradient does"))
         if rows.any()
     ]
@@ -48,6 +48,10 @@ def no_key(s):
         "rows (batch item, head, query) whose every key is hidden, padded queries counted as well", int((here | padded).sum()),
         "Each has one.", " ".join(said), tolerance=0,
     )  # fmt: skip
+
+
+def _items(numbers):
+    return f"{'item' if len(numbers) == 1 else 'items'} {spans(numbers)}"
 
 
 @question("mask_weight", "A hidden key has weight exactly 0")
