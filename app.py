@@ -11,6 +11,7 @@ pages = [
     st.Page("mha_viz/pages/lessons.py", title="Start here"),
     st.Page("mha_viz/pages/models.py", title="Models", default=named),
     st.Page("mha_viz/pages/steps.py", title="Step by step"),
+    st.Page("mha_viz/pages/decode.py", title="Decode"),
     st.Page("mha_viz/pages/pitfalls.py", title="Pitfalls"),
     st.Page("mha_viz/pages/validate.py", title="Validate"),
     st.Page("mha_viz/pages/about.py", title="About"),

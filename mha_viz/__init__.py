@@ -18,10 +18,12 @@ _HOMES = {
     "Wrong": "mha_viz.core.rules",
     "attend": "mha_viz.core.attend",
     "changed": "mha_viz.core.intervention",
+    "decode": "mha_viz.core.decode",
     "heads": "mha_viz.figures.heads",
     "load": "mha_viz.recording",
     "pretrained": "mha_viz.sources.pretrained",
     "record": "mha_viz.sources.recorded",
+    "share_kv": "mha_viz.core.decode",
     "synthetic": "mha_viz.sources.synthetic",
     "trained": "mha_viz.sources.trained",
 }

@@ -1,10 +1,15 @@
 """Decoding beside the full causal pass: how far they differ, what the causal hint does to one token, and how much work each is."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mha_viz.core.decode import work
+from mha_viz.core.attend import attend
+from mha_viz.core.decode import Decoding, cache_bytes, decode, share_kv, work
+from mha_viz.core.rules import Wrong
+from mha_viz.core.trace import Trace
+
+LONGEST = 512  # tokens that are decoded one by one while somebody waits
 
 # How far apart two orders of the same sums may come out, as a share of the largest output; of half precision, four units in the last place.
 TOLERANCE = {"float64": 1e-12, "float32": 1e-6, "float16": 4e-3, "bfloat16": 3e-2}
@@ -31,6 +36,64 @@ class Difference:
     @property
     def agrees(self):
         return self.worst <= self.tolerance
+
+
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """The same tokens one at a time and all at once: ``decoding``, the ``full`` causal pass, and the Difference between them.
+
+    In training each draws its own dropout; ``alike`` is then the Difference where decoding is given the full pass's draws.
+    """
+
+    decoding: Decoding
+    full: Trace
+    difference: "Difference"
+    alike: "Difference | None" = None
+
+    def step_of(self, token):
+        """The number of the step that read this token."""
+        return max(token - self.decoding.steps[0].stop + 1, 0)
+
+
+def decodable(settings):
+    """These Settings with the causal mask that decoding needs; raises Wrong where they cannot be decoded here."""
+    s = settings
+    reason = "must be none: a decoder's keys are its own tokens, and those of a source do not grow."
+    for name in ("source_words", "source_len", "kdim", "vdim"):
+        value = getattr(s, name)
+        if value is not None and not (name in ("kdim", "vdim") and value == s.embed_dim):
+            raise Wrong(name, value, reason, [{name: None}])
+    if s.L > LONGEST:
+        longest = [] if s.texts else [{"seq_len": LONGEST}]
+        raise Wrong("seq_len", s.L, f"may be up to {LONGEST} here: every token is a step of its own.", longest)
+    return replace(s, causal=True)
+
+
+def beside(layer, batch, *, prompt=1, num_kv_heads=None, dtype="float32", training=False, seed=0):
+    """The Beside of a causal batch; in training dropout is drawn from ``seed`` for each of both. See ``decode``."""
+    import torch
+
+    shared = layer if num_kv_heads is None else share_kv(layer, num_kv_heads)
+    full = attend(shared, batch, dtype=dtype, training=training, generator=torch.Generator().manual_seed(seed))
+    how = {"prompt": prompt, "num_kv_heads": num_kv_heads, "dtype": dtype, "training": training}
+    found = decode(shared, batch, **how, generator=torch.Generator().manual_seed(seed))
+    if full.dropped is None:
+        return Beside(found, full, difference(found, full))
+    draws = ~full.dropped / (1 - layer.dropout) if layer.dropout < 1 else np.zeros(full.dropped.shape)
+    return Beside(found, full, difference(found, full), difference(decode(shared, batch, **how, draws=draws), full))
+
+
+def lengths(decoding, item=0):
+    """The lengths ‖q‖ [H, L], ‖k‖ and ‖v‖ [G, L] of every token's vectors in each head."""
+    q = np.concatenate([step.q[item] for step in decoding.steps], axis=1)  # [H, L, D]
+    return tuple(np.linalg.norm(vectors.astype(np.float64), axis=-1) for vectors in (q, decoding.k[item], decoding.v[item]))
+
+
+def growth(head_dim, kv_heads, longest, *, dtype="float32", batch_size=1, layers=1, points=33):
+    """(lengths [P], heads → bytes [P]) of the cache from 0 to ``longest`` tokens, for each of these numbers of key heads."""
+    tokens = np.unique(np.linspace(0, longest, points).round().astype(int))
+    kept = {"dtype": dtype, "batch_size": batch_size, "layers": layers}
+    return tokens, {heads: np.array([cache_bytes(int(t), heads, head_dim, **kept) for t in tokens]) for heads in kv_heads}
 
 
 def difference(decoding, trace, item=None):

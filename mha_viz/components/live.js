@@ -1,5 +1,5 @@
 // The browser's half of live.py: draws the figure in place, and answers pointer and keys without asking the server. What there is to
-// point at and to choose, a spot, is known to the figure's kind alone: see Maps and Lines.
+// point at and to choose, a spot, is known to the figure's kind alone: see Maps, Lines and Columns.
 
 const CONFIG = { displayModeBar: false, doubleClick: false, showTips: false };
 const TWICE = 400; // ms between the clicks of a double click
@@ -77,7 +77,7 @@ class Picture {
       await this.react();
       if (!this.drawn) this.plot.on("plotly_relayouting", () => this.marks()).on("plotly_relayout", () => this.rename());
       this.drawn = true;
-      this.kind = layout.meta.kind === "lines" ? new Lines(this.plot) : new Maps(this.plot);
+      this.kind = new ({ lines: Lines, decoding: Columns }[layout.meta.kind] ?? Maps)(this.plot);
       this.keys.textContent = this.kind.keys;
       this.plot.setAttribute("aria-roledescription", this.kind.role);
       this.plot.dataset.kind = layout.meta.kind ?? "maps";

@@ -18,13 +18,13 @@ _mount = st.components.v2.component(
     "mha_live",
     html=(_HERE / "live.html").read_text("utf-8"),
     css=(_HERE / "live.css").read_text("utf-8"),
-    js="\n".join((_HERE / name).read_text("utf-8") for name in ("live.js", "maps.js", "pointing.js", "lines.js")),
+    js="\n".join((_HERE / name).read_text("utf-8") for name in ("live.js", "maps.js", "pointing.js", "lines.js", "columns.js")),
     isolate_styles=False,  # Plotly's own styles are the page's
 )
 
 
 def live(figure, *, key, alt, on_choose=None, on_reset=None, on_look=None, save=None):
-    """Shows ``figure``, made by ``mha_viz.figures.heads`` or ``lines``, in place of the one that was there under this ``key``.
+    """Shows ``figure``, of ``figures.heads``, ``lines`` or ``decoding``, in place of the one that was there under this ``key``.
 
     Both the plain dict of ``spec`` and a ``go.Figure`` will do; the dict is ready sooner. Make it
     ``measured_width(key)`` px wide: when the room for it changes, the script runs again. ``alt`` is its accessible name.
@@ -33,7 +33,8 @@ def live(figure, *, key, alt, on_choose=None, on_reset=None, on_look=None, save=
     call) runs again, with a list of {"head": …, "query": …, "key": …, "pressed": bool} in their order: several where somebody
     is quicker than the server. ``head`` is None in the average's map; ``pressed`` is False where keys only moved there, True for a
     click, a tap, Enter and Space. In a figure of lines, a line is such a cell; of a token ``query`` or ``key`` is given, and ``head``
-    and the other are None. Esc resets a zoom; where there is none it lets go of the chosen cell: ``on_reset()`` is called.
+    and the other are None; in a figure of decoding it is the ``key``. Esc resets a zoom; where there is none it lets go of the chosen
+    cell: ``on_reset()`` is called.
 
     When the page turns dark or light, the script runs again as well, and ``st.context.theme`` says so. ``on_look()`` is called before
     it does for a change of room or theme: where a page has two pictures in two fragments, both hear of it at once, and only one of
@@ -85,7 +86,7 @@ def _choices(sent):
 def _checked(choice, meta):
     """A choice of the browser's as ``on_choose`` takes it, or None where this figure has no such cell."""
     head, query, key = (choice.get(name) for name in ("head", "query", "key"))
-    lines = meta.get("kind") == "lines"
+    lines = meta.get("kind") in ("lines", "decoding")
     heads = (
         {None, *(panel["head"] for panel in meta["panels"])}
         if lines

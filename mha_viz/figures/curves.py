@@ -21,7 +21,7 @@ def curves(steps, lines, step=None, theme="light", width=480, height=150):
     high = max([1.0, *(value for values in lines.values() for value in known(values))])
     places = list(range(len(steps)))
     right = 14 + max((width_of(name, 13) for name in lines), default=0)
-    ends = _apart([([0.0] + known(values))[-1] / high for values in lines.values()], 15 / (height - 40))
+    ends = apart([([0.0] + known(values))[-1] / high for values in lines.values()], 15 / (height - 40))
     data = [
         {
             "type": "scatter", "mode": "lines", "x": places, "y": list(values), "name": name,
@@ -66,7 +66,7 @@ def known(values):
     return [value for value in values if value is not None and math.isfinite(value)]
 
 
-def _apart(places, least):
+def apart(places, least):
     """``places``, 0 to 1, moved so that no two are nearer than ``least``, in their order."""
     order, moved = sorted(range(len(places)), key=lambda i: places[i]), list(places)
     for before, after in pairwise(order):

@@ -19,6 +19,13 @@ PICTURE = ["stage"]  # the fragment of what is shown
 STAGE = ["above", "stage"]  # and what is said of the settings above it
 CHOICES = ["above", "toolbar", "stage"]  # and the toolbar, where there are other items or heads to choose from
 SIZES = ["sizes", *CHOICES]  # and the sidebar's embed_dim, num_heads and the rule between them
+SWITCHES = {  # beside fields that may be None
+    "words": "own_words",
+    "source_words": "cross",
+    "source_len": "cross",
+    "window": "windowed",
+    "attn_mask": "masked",
+}
 STAND_INS = {  # what a widget holds at first whose field is None until a switch says otherwise
     "words": "the cat sat on the mat because the cat was tired\nthe dog slept",
     "source_words": "die Katze schlief müde auf der Matte\nder Hund schlief",
@@ -88,10 +95,12 @@ def put(name, value):
 
 
 def change(**values):
-    """Set fields of Settings as their widgets would: what a button with a nearest right value does."""
+    """Set fields of Settings as their widgets would, and the switches beside them: what a button with a nearest right value does."""
     shown = raw(values)
     for name in values:
         put(name, shown[name])
+        if name in SWITCHES:
+            put(SWITCHES[name], shown[SWITCHES[name]])
 
 
 def change_case():
@@ -208,9 +217,9 @@ def unspelled(query):
     return Settings(**found)
 
 
-def write_address():
-    """Let the address say what is set and how it is shown: a wrong pair too, so that a class can be sent to it."""
-    spelled, st.session_state.written = {}, held()
+def address():
+    """What is set and how it is shown, as an address: a wrong pair too, so that a class can be sent to it."""
+    spelled = {}
     for name, value in values().items():
         try:
             spelled |= to_address(
@@ -218,7 +227,12 @@ def write_address():
             )
         except Wrong:
             continue  # what spells nothing cannot be in an address
-    spelled |= to_address(**asdict(st.session_state.view))
+    return spelled | to_address(**asdict(st.session_state.view))
+
+
+def write_address():
+    """Let the browser's address say what is set and how it is shown."""
+    spelled, st.session_state.written = address(), held()
     if spelled != st.session_state.address:
         st.session_state.behind.append(st.session_state.address)  # which the browser shows until it hears of this one
         st.session_state.address = spelled

@@ -14,6 +14,7 @@ ARRANGEMENTS = ("pair", "all", "one")
 PICTURES = ("maps", "lines")
 WEIGHTINGS = ("weights", "norms")
 SCALES = ("linear", "log", "percentile", "row")
+DTYPES = ("float32", "float64", "float16", "bfloat16")
 COLORS = ("ink", "viridis", "cividis", "grey")
 
 
@@ -62,6 +63,10 @@ class View:
 
     Step by step, the chosen cell's query is followed: ``step`` is the one that is shown, in mathematics or as a program in a
     ``language``; ``together`` follows it through all heads and not the chosen one.
+
+    Decoding: ``token`` is the new one, None in the middle; the first ``prompt`` tokens are read in one call; ``kv_heads`` heads of keys
+    and values are kept, None as many as heads, in ``cache_dtype``. How a cache grows is shown for ``cache_layers`` layers and up to
+    ``cache_length`` tokens.
     """
 
     layer: int = ruled(0, number(0))
@@ -86,6 +91,12 @@ class View:
     step: str = ruled("input", choice(*STEPS))
     language: str = ruled("mathematics", choice(*LANGUAGES))
     together: bool = ruled(False, flag)
+    token: int | None = ruled(None, optional(number(0)))
+    prompt: int = ruled(1, number(1))
+    kv_heads: int | None = ruled(None, optional(number(1)))
+    cache_dtype: str = ruled("float32", choice(*DTYPES))
+    cache_layers: int = ruled(32, number(1))
+    cache_length: int = ruled(4096, number(1))
 
     def __post_init__(self):
         check(self)
@@ -95,7 +106,7 @@ class View:
         query, key = self.cell or (None, None)
         pointed = [("item", self.item, N), ("head", self.head, H)]
         pointed += [("heads", head, H) for head in self.heads or ()]
-        pointed += [("cell", query, L), ("cell", key, S)]
+        pointed += [("cell", query, L), ("cell", key, S), ("token", self.token, L)]
         return [
             Wrong(
                 name, getattr(self, name), f"points to {index}, and there are {count}, from 0 to {count - 1}.", [{name: None}]

@@ -1,0 +1,298 @@
+"""Decoding in pictures: what is new and what is cached, and lines over the steps.
+
+Each takes numbers of ``mha_viz.analysis.decoding`` and gives a figure exactly ``width`` px wide; ``describe_…`` of the same gives its
+text alternative.
+"""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import plotly.graph_objects as go
+
+from mha_viz.figures import tiles
+from mha_viz.figures.curves import DASHES, apart, known
+from mha_viz.figures.geometry import NARROW, NICE, Box
+from mha_viz.figures.labels import Names, escape, visible, width_of
+from mha_viz.figures.scale import Scale
+from mha_viz.figures.sheet import Sheet
+from mha_viz.figures.theme import FONT, THEMES, readable_on
+from mha_viz.settings import View
+
+LEFT = 84  # px for the names of heads
+TITLE = 26  # px above a panel
+BESIDE = 104  # px beside the panels for the colour bars
+ORIGIN = np.zeros((1, 2))  # of the only tile on its axes
+FEW = 4  # keys: a row of fewer has large weights whatever the layer does
+
+
+def cache(found, lengths, token, item=0, view=None, theme="light", width=1104):
+    """The step that reads ``token``: q, k and v of every head, a column per token, and the new row of each head's map.
+
+    ``found`` is a Beside, ``lengths`` (‖q‖ [H, L], ‖k‖, ‖v‖ [G, L]). Columns to the left of the outlined ones are in the cache, those
+    outlined are new, those to the right are not there yet. Colours mean the same at every step.
+    """
+    view, narrow, decoding = view or View(), width < NARROW, found.decoding
+    sheet = Sheet(width, THEMES[theme].dressed(view.colors))
+    step, shown = decoding.steps[found.step_of(token)], _shown(found, lengths, token, item)
+    scales = {"length": _scale_of_lengths(lengths), "weight": _scale_of_weights(decoding, item, view)}
+    columns = shown["weights"].shape[1]
+    cell = (width - LEFT - (8 if narrow else BESIDE)) / columns
+    cell = min(int(cell) if cell >= 4 else cell, 64)  # whole px draw even cells
+    texts = [*decoding.batch.key_tokens[item], *decoding.layer.extra_keys]
+    names, top, boxes, panels = Names(texts, 96, _padded(decoding, item, columns)), 0, {}, []
+    for name, values in shown.items():
+        box = boxes[name] = Box(LEFT, top + TITLE, columns * cell, len(values) * _height(len(values), name))
+        sheet.title(LEFT, top + 12, *_titles(found, name, step))
+        panels.append(_panel(sheet, box, name, values, scales["weight" if name == "weights" else "length"], step, decoding))
+        top = box.bottom + 8
+    top += sheet.names_below(names, LEFT, cell, top - 4, token) - 4
+    sheet.say(LEFT - 8, top - 10, "token", 13, sheet.theme.soft, "right")
+    if narrow:
+        room = max(min(width - LEFT - 8, 480), 160)
+        bars = {"weight": Box(LEFT, top + 34, room, 14), "length": Box(LEFT, top + 96, room, 14)}
+        top += 128
+    else:
+        right, last = LEFT + columns * cell + 18, boxes["weights"]
+        bars = {
+            "weight": Box(right, last.y, 14, max(last.height, 96)),
+            "length": Box(right, boxes["q"].y, 14, boxes["v"].bottom - boxes["q"].y),
+        }
+        top = max(top, bars["weight"].bottom)
+    tiles.put_in_legend(sheet.data)
+    noted = any(trace.get("showlegend") for trace in sheet.data)
+    height = math.ceil(top) + 8 + 26 * noted
+    coloraxes = {}
+    for name, axis in (("weight", "coloraxis"), ("length", "coloraxis2")):
+        coloraxes |= scales[name].coloraxes(sheet.theme, _bar(sheet, bars[name], height, narrow, scales[name]), axis)
+    if "coloraxis9" in coloraxes:
+        sheet.data.append(tiles.bar_only("coloraxis9", panels[-1]["axes"]))
+    return sheet.figure(
+        height, "decoding", showlegend=True, uirevision="decoding", **coloraxes,
+        meta={
+            "kind": "decoding", "panels": panels, "queries": [], "keys": texts, "tokens": decoding.batch.L, "names": [],
+            "chosen": {"head": None, "query": None, "key": token},
+        },
+        legend={
+            "orientation": "h", "x": LEFT / width, "xanchor": "left", "y": 26 / height, "yanchor": "top", "bgcolor": "rgba(0,0,0,0)",
+            "itemclick": False, "itemdoubleclick": False, "itemsizing": "constant", "tracegroupgap": 0,
+        },
+    )  # fmt: skip
+
+
+def _panel(sheet, box, name, values, scale, step, decoding):
+    """Draws one panel of ``values`` [heads, columns] over ``box``; returns what the browser is to know of it."""
+    heads, columns = values.shape
+    high, wide = box.height / heads, box.width / columns
+    axes = sheet.panel(box, (-0.5, columns - 0.5), (heads - 0.5, -0.5))
+    drawn, missing, weights = scale.drawn(values), np.isnan(values), name == "weights"
+    axis, gap = "coloraxis" if weights else "coloraxis2", 1 if min(wide, high) >= 6 else 0
+    sheet.data.append(tiles.heatmap(drawn, name, axes, coloraxis=axis, gap=gap))
+    late = np.arange(columns)[None] >= step.stop  # [1, columns]
+    blanks = np.where(late[0], "not there yet", "not kept: no later step asks for it" if name == "q" else "")
+    if weights:
+        late = late & (np.arange(columns) < decoding.batch.L)  # the extra columns are always there
+        there = missing & ~late
+        look = "undefined" if there[:, ~late[0]].all() else "masked"
+        sheet.data += tiles.hatches({look: there[None]}, ORIGIN, axes, sheet.theme, 8 if high >= 12 else 5)
+        blanks = np.where(late[0], "not there yet", tiles.LOOKS[look][0])
+        if wide >= 42 and high >= 18:
+            colors = [readable_on(scale.color_at(sheet.theme, value)) for value in drawn[~missing].tolist()]
+            sheet.data.append(tiles.numbers(values, missing, colors, axes))
+    edges = np.array([[-0.5], [heads - 0.5], [-0.5], [columns - 0.5]])
+    sheet.data.append(tiles.line(*tiles.outlines(*edges), axes, sheet.theme.line, 1))
+    edges = tiles.outlines(*edges[:2], np.array([step.start - 0.5]), np.array([step.stop - 0.5]))
+    sheet.data += [tiles.line(*edges, axes, color, thick) for color, thick in ((sheet.theme.paper, 5), (sheet.theme.text, 2))]
+    word = "KV" if name in "kv" and heads < decoding.layer.num_heads else "head"
+    _name_heads(sheet, box, heads, word)
+    return {
+        "axes": list(axes), "head": None, "rows": [f"{word} {'head ' * (word == 'KV')}{h}" for h in range(heads)],
+        "name": {"q": "query vector", "k": "key vector", "v": "value vector", "weights": "new row of the map"}[name],
+        "quantity": "weight" if weights else "length", "blanks": blanks.tolist(),
+    }  # fmt: skip
+
+
+def describe_cache(found, token, item=0):
+    """What ``cache`` shows."""
+    decoding = found.decoding
+    step, H, G = decoding.steps[found.step_of(token)], decoding.layer.num_heads, decoding.num_kv_heads
+    new = f"token {token}" if step.stop - step.start == 1 else f"tokens {step.start} to {token}"
+    name = visible(decoding.batch.key_tokens[item][token])
+    new += "" if name == str(token) else f" “{name}”"
+    row = step.weights[item, :, -1].mean(axis=0)  # [stop + extra]
+    reads = "undefined: it has no key left" if np.isnan(row).all() else f"on average most on key {int(np.nanargmax(row))}"
+    return (
+        f"Decoding, batch item {item}: {new} is new, with a query in each of {H} heads, a key and a value vector in each of {G} KV heads. "
+        f"{step.start} tokens were in the cache, {step.stop} are now, of {decoding.batch.L}. Its row in each head's map: {reads}."
+    )
+
+
+def graph(x, lines, across, upwards, mark=None, limit=None, log=False, unit="{:.3g}", theme="light", width=520, height=230):
+    """``lines``, name → values [P] over ``x`` [P], each dashed its own way and named at its end; a mark at ``mark``.
+
+    ``across`` and ``upwards`` are what the axes are. ``limit`` is (value, name) of a level that is drawn dotted. ``log``: a logarithmic
+    scale, on which what is exactly 0 stands at the bottom. ``unit`` is how a value is written.
+    """
+    theme = THEMES[theme]
+    every = [value for values in lines.values() for value in known(values)] + ([limit[0]] if limit else [])
+    high = max(every, default=1.0) or 1.0
+    low = 0.0
+    if log:
+        least = min((value for value in every if value > 0), default=high / 10)
+        low, high = 10 ** math.floor(math.log10(least) - 0.3), 10 ** math.ceil(math.log10(high) + 1e-9)
+    place = (lambda value: math.log10(max(value, low))) if log else (lambda value: value)
+    span = place(high) - place(low)
+    names = list(lines) + ([limit[1]] if limit else [])
+    right = 12 + max(width_of(name, 14) for name in names)
+    last = [([low] + known(values))[-1] for values in lines.values()] + ([limit[0]] if limit else [])
+    ends = apart([(place(value) - place(low)) / span for value in last], 17 / (height - 54))
+    data = []
+    for i, (name, values) in enumerate(lines.items()):
+        y = [None if not math.isfinite(value) else max(value, low) for value in np.asarray(values, float).tolist()]
+        data.append({
+            "type": "scatter", "mode": "lines+markers" if len(x) <= 32 else "lines", "x": list(map(int, x)), "y": y, "name": name,
+            "line": {"color": theme.text, "width": 2, "dash": DASHES[i % len(DASHES)]},
+            "marker": {"size": 5, "symbol": ("circle", "diamond", "square", "cross")[i % 4]},
+            "text": [unit.format(value) for value in np.asarray(values, float).tolist()],
+            "hovertemplate": f"{across} %{{x}}: %{{text}}<extra>%{{fullData.name}}</extra>",
+        })  # fmt: skip
+    shapes = []
+    if limit:
+        shapes.append({
+            "type": "line", "x0": 0, "x1": 1, "xref": "paper", "y0": limit[0], "y1": limit[0],
+            "line": {"color": theme.soft, "width": 1.5, "dash": "dot"},
+        })  # fmt: skip
+    if mark is not None:
+        shapes.append({
+            "type": "line", "x0": mark, "x1": mark, "y0": 0, "y1": 1, "yref": "paper", "line": {"color": theme.choice, "width": 3},
+        })  # fmt: skip
+    ticks = _log_ticks(low, high) if log else {"nticks": 5}
+    return go.Figure({"data": data, "layout": {
+        "width": width, "height": height, "margin": {"l": 76, "r": right, "t": 8, "b": 46, "autoexpand": False}, "showlegend": False,
+        "paper_bgcolor": theme.paper, "plot_bgcolor": theme.paper, "template": {}, "hovermode": "closest", "dragmode": False,
+        "font": {"family": FONT, "size": 14, "color": theme.text}, "hoverlabel": {"font": {"size": 14}},
+        "xaxis": {
+            "title": {"text": across, "font": {"size": 14}, "standoff": 6}, "showgrid": False, "zeroline": False, "showline": True,
+            "linecolor": theme.line, "fixedrange": True, "tickfont": {"size": 13}, "nticks": 7, "tickformat": ",d",
+        },
+        "yaxis": {
+            "type": "log" if log else "linear", "range": [place(low), place(high) + 0.04 * span], "gridcolor": theme.line,
+            "zeroline": False, "fixedrange": True, "tickfont": {"size": 13}, **ticks,
+            "title": {"text": upwards, "font": {"size": 14}, "standoff": 8},
+        },
+        "shapes": shapes,
+        "annotations": [
+            {
+                "text": escape(name), "x": 1, "xref": "paper", "xanchor": "left", "xshift": 6, "y": end / 1.04, "yref": "paper",
+                "yanchor": "middle", "showarrow": False, "font": {"size": 14},
+            }
+            for name, end in zip(names, ends, strict=True)
+        ],
+    }})  # fmt: skip
+
+
+def describe_graph(x, lines, across, unit="{:.3g}"):
+    """What ``graph`` shows."""
+    told = {name: known(values) for name, values in lines.items()}
+    ends = "; ".join(f"{name}: from {unit.format(values[0])} to {unit.format(values[-1])}" for name, values in told.items() if values)
+    return f"Over {across} {x[0]} to {x[-1]}: {ends}."
+
+
+def _shown(found, lengths, token, item):
+    """name → [heads, columns] of what is there in this step, NaN where nothing is."""
+    decoding = found.decoding
+    step, extra = decoding.steps[found.step_of(token)], len(decoding.layer.extra_keys)
+    columns, shown = decoding.batch.L + extra, {}
+    for name, values in zip("qkv", lengths, strict=True):
+        shown[name] = np.full((len(values), columns), np.nan)
+        first = step.start if name == "q" else 0
+        shown[name][:, first : step.stop] = values[:, first : step.stop]
+    row = step.weights[item, :, -1].astype(np.float64)  # [H, stop + extra]
+    masked = np.append(_hidden(decoding, step, item), np.zeros(extra, bool))
+    row = np.where(masked, np.nan, row)
+    shown["weights"] = np.full((len(row), columns), np.nan)
+    shown["weights"][:, : step.stop] = row[:, : step.stop]
+    shown["weights"][:, decoding.batch.L :] = row[:, step.stop :]
+    return shown
+
+
+def _hidden(decoding, step, item):
+    """[stop] bool: True for keys that the newest token may not read."""
+    rules = decoding.batch.mask(decoding.layer.num_heads)
+    hidden = rules.hidden(step.stop - 1, step.stop)[..., : step.stop]  # [1|N, 1|H, 1, stop]
+    return hidden[item if len(hidden) > 1 else 0].all(axis=(0, 1))
+
+
+def _scale_of_lengths(lengths):
+    return Scale("linear", 0.0, max(float(np.nanmax(one, initial=0)) for one in lengths) or 1.0, quantity="length of vector")
+
+
+def _scale_of_weights(decoding, item, view):
+    """The Scale of every new row of real queries, of those that read FEW keys or more where there are any: a lone key has it all."""
+    padded = _padded(decoding, item, decoding.batch.L)
+    rows = [step.weights[item][:, -1:] for step in decoding.steps if not padded[step.stop - 1]]  # [H, 1, stop + extra] each
+    long = [row for row in rows if row.shape[-1] >= FEW]
+    scale, largest = Scale.of(long or rows, view), max((float(np.nanmax(row, initial=0)) for row in rows), default=0.0)
+    return scale if scale.kind == "row" else replace(scale, above=largest > scale.high)
+
+
+def _padded(decoding, item, columns):
+    """[columns] bool: True for tokens that are padding."""
+    padding = decoding.batch.query_padding_mask
+    padded = np.zeros(columns, bool)
+    if padding is not None:
+        padded[: decoding.batch.L] = padding[item]
+    return padded
+
+
+def _height(heads, name):
+    """px of a head's line."""
+    room, most, least = (168, 26, 5) if name == "weights" else (72, 18, 3)
+    return max(min(room // heads, most), least)
+
+
+def _titles(found, name, step):
+    """The name of a panel, and what it says."""
+    decoding = found.decoding
+    H, G, one = decoding.layer.num_heads, decoding.num_kv_heads, step.stop - step.start == 1
+    kept = f"{step.start} cached, {step.stop - step.start} new"
+    heads = f"{H} heads" if H > 1 else "1 head"
+    groups = f"{G} KV head{'' if G == 1 else 's'}"
+    return {
+        "q": ("q", f"of {heads}: of the new token{'' if one else 's'} alone; none is kept"),
+        "k": ("K cache", f"{groups}: {kept}"),
+        "v": ("V cache", f"{groups}: {kept}"),
+        "weights": ("Weights", f"the new row of each head's map{'' if one else ', of the last of the prompt'}"),
+    }[name]
+
+
+def _name_heads(sheet, box, heads, word):
+    """As many of the heads' names as fit, left of their lines."""
+    pitch = box.height / heads
+    step = next(step for step in NICE if step * pitch >= 15)
+    for h in range(0, heads, step):
+        sheet.say(LEFT - 8, box.y + (h + 0.5) * pitch, f"{word} {h}", 13, sheet.theme.text, "right")
+
+
+def _bar(sheet, box, height, lying, scale):
+    values, texts = scale.ticks()
+    room = box.width if lying else box.height
+    return {
+        "orientation": "h" if lying else "v", "x": box.x / sheet.width, "xanchor": "left", "xpad": 0, "y": 1 - box.y / height,
+        "yanchor": "top", "ypad": 0, "len": room, "lenmode": "pixels", "thickness": 14, "outlinewidth": 1,
+        "outlinecolor": sheet.theme.line, "tickfont": {"size": 13}, "tickvals": values, "ticktext": texts, "ticks": "outside",
+        "ticklen": 3, "tickcolor": sheet.theme.line,
+        "title": {"text": scale.title(room), "font": {"size": 14}, "side": "top" if lying else "right"},
+    }  # fmt: skip
+
+
+def _log_ticks(low, high):
+    """A tick a decade, or every second or third where there are many."""
+    first, last = round(math.log10(low)), round(math.log10(high))
+    step = max(1, math.ceil((last - first) / 5))
+    powers = range(first, last + 1, step)
+    return {"tickvals": [10.0**p for p in powers], "ticktext": [_power(p) for p in powers]}
+
+
+def _power(p):
+    return {0: "1", -1: "0.1", 1: "10", 2: "100", 3: "1000"}.get(p, f"10<sup>{p}</sup>".replace("-", "−"))

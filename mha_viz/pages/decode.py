@@ -1,0 +1,182 @@
+"""Decode: the same tokens at once with a causal mask, and one at a time with a KV cache."""
+
+from dataclasses import replace
+
+import streamlit as st
+
+from mha_viz.core.rules import Wrong, divisors
+from mha_viz.pages import draft
+from mha_viz.pages.controls import controls
+from mha_viz.pages.decode_numbers import beside_each_other, cache_grows, compared, differences, step_in_words, timings, works
+from mha_viz.pages.draft import CHOICES
+from mha_viz.pages.messages import say_error, say_not_current, say_notes, say_wrong, spelled
+from mha_viz.pages.places import enter
+from mha_viz.pages.toolbar import change, show
+from mha_viz.pages.warm import synthetic_trace, warm_up
+from mha_viz.settings import Settings
+from mha_viz.settings.view import DTYPES
+
+OWN = ("prompt", "kv_heads", "token", "cache_dtype")  # what a person sets here, and not in the sidebar
+BAR = ["toolbar", "stage"]
+
+
+def page():
+    enter("decode")
+    draft.arrive()
+    controls()
+    warm_up()
+    above()
+    toolbar()
+    stage()
+
+
+@st.fragment(key="above")
+def above():
+    """What is said of the settings, and what this page is about."""
+    settings, found, wrong = current()
+    with st.container(key="messages"):
+        if wrong:
+            if wrong.argument in OWN:
+                say_wrong_here(wrong)
+            else:
+                say_wrong(wrong)
+                say_not_current(settings, draft.values())
+        say_notes(draft.notes(found.full))
+    says = "" if settings.causal else " Causal is set here, whatever the sidebar says."
+    st.html(
+        "<p class='mode'>The same tokens <b>all at once</b> with a causal mask, as in training, and <b>one at a time</b> with a KV cache, "
+        f"as in generating.{says}</p>"
+    )
+
+
+@st.fragment(key="toolbar")
+def toolbar():
+    """Which batch item, how the cache is kept, and the way from token to token."""
+    settings, found, _ = current()
+    view, L, H = st.session_state.view, settings.L, settings.num_heads
+    token = token_of(found)
+    with st.container(horizontal=True, vertical_alignment="bottom", key="decode_bar"):
+        item = view.item if view.item < settings.N else 0
+        visible = {"label_visibility": "visible", "rerun": CHOICES}
+        show(
+            "item", st.selectbox, "batch item", item, options=list(range(settings.N)), width=110, help="The sequence that is looked at.",
+            **visible,
+        )  # fmt: skip
+        prompt = view.prompt if view.prompt <= L else L
+        show(
+            "prompt", st.number_input, "prompt", prompt, min_value=1, max_value=L, step=1, width=130,
+            help="So many tokens are read in one call, as a prompt is; those after it one by one.", **visible,
+        )  # fmt: skip
+        show(
+            "kv_heads", st.selectbox, "KV heads", found.decoding.num_kv_heads, options=divisors(H), width=110,
+            help="Heads of keys and values that the cache keeps. Fewer than heads: each group of query heads reads one, the mean of its "
+            "heads' projections (grouped-query attention, Ainslie et al. 2023).", **visible,
+        )  # fmt: skip
+        show(
+            "cache_dtype", st.selectbox, "dtype", view.cache_dtype, options=list(DTYPES), width=120,
+            help="The type of weights, cache and both computations.", **visible,
+        )  # fmt: skip
+        st.button("Back", icon=":material/arrow_back:", shortcut="Left", on_click=go, args=(-1,), disabled=found.step_of(token) == 0)
+        last = found.step_of(token) == len(found.decoding.steps) - 1
+        st.button("Next token", icon=":material/arrow_forward:", shortcut="Right", on_click=go, args=(1,), disabled=last)
+
+
+@st.fragment(key="stage")
+def stage():
+    """The step that is looked at, and what belongs to all of them."""
+    from mha_viz.analysis.decoding import lengths
+    from mha_viz.components import live, measured_width
+    from mha_viz.figures.decoding import cache, describe_cache
+
+    st.session_state.staged = True
+    settings, found, _ = current()
+    view, token = st.session_state.view, token_of(found)
+    item = view.item if view.item < settings.N else 0
+    look = {"theme": st.context.theme.type or "light", "width": measured_width("decoding")}
+    with st.container(key="stage"):
+        st.html(step_in_words(found, token, item) + compared(found, token, item))
+        figure = cache(found, lengths(found.decoding, item), token, item, view, **look)
+        live(figure, key="decoding", alt=describe_cache(found, token, item), on_choose=choose)
+        left, right, look = beside_each_other(look)
+        with left:
+            differences(found, token, item, look)
+            timings(found, look)
+        with right:
+            works(found, token, look)
+            cache_grows(found, view, look)
+    draft.write_address()
+
+
+def choose(choices):
+    """Go to the token of a column that somebody chose."""
+    change(token=choices[-1]["key"])
+    draft.draw(BAR)
+
+
+def go(steps):
+    """To another step; before the first and after the last there is none."""
+    _, found, _ = current()
+    decoding = found.decoding
+    step = min(max(found.step_of(token_of(found)) + steps, 0), len(decoding.steps) - 1)
+    change(token=decoding.steps[step].stop - 1)
+    draft.draw(BAR)
+
+
+def token_of(found):
+    """The newest token of the step that is looked at: the View's, or the middle one."""
+    L, token = found.decoding.batch.L, st.session_state.view.token
+    token = token if token is not None and token < L else L // 2
+    return max(token, found.decoding.steps[0].stop - 1)
+
+
+def current():
+    """The settings that are set, the Beside that they make, and None; the last good ones where they break a rule, and the Wrong."""
+    from mha_viz.analysis.decoding import decodable
+
+    state, view = st.session_state, st.session_state.view
+    how = {"prompt": view.prompt, "num_kv_heads": view.kv_heads, "dtype": view.cache_dtype}
+    try:
+        settings = draft.settings()
+        found = decoded(decodable(settings), **how)
+    except Wrong as wrong:
+        settings, how = state.setdefault("decoded", (Settings(), {}))
+        return settings, decoded(decodable(settings), **how), renamed(wrong)
+    state.decoded = settings, how
+    return settings, found, None
+
+
+def renamed(wrong):
+    """The Wrong with the names that its argument has on this page."""
+    names = {"num_kv_heads": "kv_heads"}
+    if wrong.argument not in names:
+        return wrong
+    nearest = [{names.get(name, name): value for name, value in change.items()} for change in wrong.nearest]
+    return Wrong(names[wrong.argument], wrong.value, wrong.rule, nearest)
+
+
+def say_wrong_here(wrong):
+    """What is wrong with a field of this page's own, and the nearest right values."""
+    with st.container(key="wrong"):
+        say_error(wrong)
+        with st.container(horizontal=True):
+            for number, right in enumerate(wrong.nearest):
+                label = ", ".join(f"{name} = {spelled(value)}" for name, value in right.items())
+                st.button(label, key=f"nearest_{number}", on_click=mend, kwargs=right)
+
+
+def mend(**values):
+    change(**values)
+    draft.draw(CHOICES)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False, scope="session")
+def decoded(settings, prompt=1, num_kv_heads=None, dtype="float32"):
+    """The Beside of these Settings, kept for this session."""
+    from mha_viz.analysis.decoding import beside
+
+    trace = synthetic_trace(replace(settings, batch_first=True))
+    how = {"prompt": prompt, "num_kv_heads": num_kv_heads, "dtype": dtype}
+    return beside(trace.layer, trace.batch, **how, training=settings.training, seed=settings.seed)
+
+
+page()
