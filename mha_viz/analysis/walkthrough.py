@@ -117,7 +117,13 @@ def walk(trace, item, head, query, key, shown=0):
     x = batch.query[item]  # [L, E]
     tokens = Tensor("X", "the tokens of this batch item, one a row", x, (queries, embed), {"N": N, "L": L, "E": E}, row=query)
     one_token = Tensor("xᵢ", "the token that is followed", x[[query]], (None, embed), {"N": N, "L": L, "E": E})
-    tensors["input"] = (one_token, tokens)
+    source = ()
+    if batch.key is not None:
+        read = Axis("S", "key", trace.key_tokens[item][: trace.num_positions])  # without the extra columns, which are no tokens
+        width = Axis("kdim", "dimension")
+        shape = {"N": N, "S": trace.num_positions, "kdim": layer.kdim}
+        source = (Tensor("Y", "the source: keys are made of it", batch.key[item], (read, width), shape),)
+    tensors["input"] = (one_token, *source, tokens)
 
     Wq, Wk, Wv = layer.projections  # [H·D, E|kdim|vdim] each
     columns = wide if head is None else per_head

@@ -17,12 +17,14 @@ def told(step, walked, trace):
     """A sentence or two: what happens in this step, on this input."""
     D, H, E = trace.layer.head_dim, trace.layer.num_heads, trace.layer.embed_dim
     hidden = trace.mask[walked.item, walked.shown, walked.query]
+    names = trace.layer.extra_keys
+    extra = f" The last of them, {' and '.join(names)}, are made of no token and always seen." if names else ""
     return {
         "input": "Token representations shared across all heads: every head reads the whole row, none reads a slice of it.",
         "configure": f"E has to be divisible by H: {E} = {H} × {D}. A head owns D columns of each projection, and reads all E numbers of a "
         "token through them. Below: what was drawn or loaded, before any token is read.",
         "query": "The followed token is projected: what it asks. Each head has a projection of its own, and so asks something else.",
-        "keys": "Every token is projected another way: what it offers. Nothing is compared yet.",
+        "keys": f"Every token is projected another way: what it offers. Nothing is compared yet.{extra}",
         "dot": "One number for each key: the products of q and k, dimension by dimension, summed. Large where both point the same way.",
         "scale": f"A sum of {D} products grows with √{D}; divided by it, scores keep their spread whatever the head's size.",
         "mask": f"{hidden.sum()} of {len(hidden)} keys are hidden from this query: −∞ takes the place of their score."
@@ -103,6 +105,7 @@ def symbols(step, trace):
     D, E = trace.layer.head_dim, trace.layer.embed_dim
     key = {
         "X": ("X", "token representations of a batch item; $x_i$ is one row", f"[L {L}, E {E}]"),
+        "Y": ("y_j", "token j of the source: cross-attention", f"[kdim {trace.layer.kdim}]"),
         "E": ("E", "numbers per token, embed_dim", str(E)),
         "H": ("H", "heads, num_heads; the tutorial's h in headₕ", str(H)),
         "D": ("D", "numbers per head, head_dim = E / H", str(D)),
@@ -127,11 +130,13 @@ def symbols(step, trace):
         "p": ("p", "dropout", f"{trace.layer.dropout:g}"),
     }
     wanted = {
-        "input": "X L E", "configure": "E H D W WO", "query": "q X WQ b D", "keys": "k WK b S D", "dot": "q k D i", "scale": "s q k D",
-        "mask": "s m i", "softmax": "a s i", "dropout": "a p", "values": "head a v WV", "concat": "head H D", "project": "head WO WOh bO",
+        "input": "X L E", "configure": "E H D W WO", "query": "q X WQ b D", "keys": "k Y WK b D", "dot": "q k D i", "scale": "s q k D",
+        "mask": "s m i", "softmax": "a s i", "dropout": "a p", "values": "head a v Y WV", "concat": "head H D", "project": "head WO WOh bO",
         "output": "MHA WO bO", "validate": "a MHA i",
     }[step].split()  # fmt: skip
-    return [key[name] for name in wanted if name in key and (name not in ("b", "bO") or "out_proj.bias" in trace.layer.weights)]
+    absent = {"Y"} if trace.batch.key is None else set()
+    absent |= set() if "out_proj.bias" in trace.layer.weights else {"b", "bO"}
+    return [key[name] for name in wanted if name not in absent]
 
 
 def _at(walked, step, which):

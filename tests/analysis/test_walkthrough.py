@@ -118,6 +118,14 @@ def test_every_tensor_has_a_name_for_each_axis_and_the_size_it_says(case, head):
                 assert place is None or place < size
 
 
+def test_cross_attention_shows_its_source():
+    """Keys are made of another sequence, without the columns that are no tokens."""
+    trace = synthetic(Settings(**SMALL | CASES["cross"], add_zero_attn=True))
+    assert [one.symbol for one in walk(trace, 1, 0, 2, 6).tensors["input"]] == ["xᵢ", "Y", "X"]
+    np.testing.assert_array_equal(values(walk(trace, 1, 0, 2, 6), "input", "Y"), trace.batch.key[1])
+    assert [one.symbol for one in walk(synthetic(Settings()), 0, 0, 0, 0).tensors["input"]] == ["xᵢ", "X"]
+
+
 def test_the_case_by_hand():
     """Query 0 of head 0 scores (2, 3, 3) / √2."""
     walked = walk(synthetic(Settings(**TINY, case="tiny")), 0, 0, 0, 1)

@@ -15,6 +15,7 @@ from mha_viz.settings import STEPS
 from mha_viz.settings.settings import TINY
 from tests.app.screen import APP, decoded, errors, held, opened, page_text, press, set_to, to_page
 
+CROSS = {"kdim": "5", "vdim": "7", "source_len": "6", "add_bias_kv": "1"}
 EVERY = [name for name in STEPS if name != "dropout"]
 
 
@@ -105,7 +106,9 @@ def test_mathematics_has_formula_numbers_and_symbols():
 
 
 @pytest.mark.parametrize("together", ["1", "0"], ids=["all heads", "one head"])
-@pytest.mark.parametrize("given", [{}, {"padding": "20"}, {"bias": "0", "num_heads": "1"}], ids=["padded", "undefined", "bare"])
+@pytest.mark.parametrize(
+    "given", [{}, {"padding": "20"}, {"bias": "0", "num_heads": "1"}, CROSS], ids=["padded", "undefined", "bare", "cross"]
+)
 def test_every_step_can_be_told_of_any_layer(together, given):
     at = steps(together=together, **given)
     for _ in EVERY[1:]:
@@ -138,6 +141,13 @@ def test_the_sidebar_of_explore_drives_it():
     at = press(press(at, "Forward"), "Forward")
     assert address(at) == {"step": "dropout", "causal": "1", "training": "1"}
     assert shows(at, Settings(causal=True, training=True), View(step="dropout"))
+
+
+def test_cross_attention_and_extra_keys_are_told():
+    said = page_text(steps(step="keys", **CROSS))
+    assert "bias_k, are made of no token" in said and "| $y_j$ | token j of the source" in said
+    said = page_text(steps(step="keys", bias="0"))
+    assert "made of no token" not in said and "$y_j$" not in said and "bias of a projection" not in said
 
 
 def test_a_dropout_that_does_not_fall_is_no_step():
