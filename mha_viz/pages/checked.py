@@ -42,7 +42,7 @@ def checked(what):
         left = [one.title for one in done if one.verdict == "cannot run"]
         said = f"<b class='broken'>✗ Does not hold: {quoted(failed)}.</b>" if failed else "<b>✓ Nothing that could be checked fails.</b>"
         also = f" Cannot run: {quoted(left)}." if 0 < len(left) <= FEW else ""
-        st.html(f"<p class='verdicts' role='status'>{said} {escape(summary(done))}{also}</p>")
+        st.html(f"<p class='verdicts' role='status'>{said} {escape(summary(done))}{also} A row opens to what was compared.</p>")
         st.html(table(done))
     if finished:
         keep(what, done)

@@ -12,6 +12,7 @@ from mha_viz.analysis.layout import module_of
 from mha_viz.analysis.validation import QUESTIONS
 from mha_viz.core.maps import trace_of_maps
 from mha_viz.settings import to_address, to_json
+from mha_viz.settings.settings import TINY
 from mha_viz.sources.trained import Trained
 from mha_viz.studies import training, validation
 from mha_viz.studies.validation import (
@@ -57,6 +58,33 @@ def test_left_padding_under_a_causal_mask_is_found():
     assert "0.03573" in found["gradients_finite"].words
     assert "49,152 of in_proj_weight" in found["gradients_finite"].words
     assert found["gradcheck"].verdict == "cannot run"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"embed_dim": 7, "num_heads": 1}, {"bias": False}, {"add_bias_kv": True, "add_zero_attn": True}, {"kdim": 5, "vdim": 3},
+        {"source_len": 6, "source_padding": (2,)}, {"source_len": 6, "causal": True}, {"window": 3}, {"causal": True, "positions": True},
+        {"causal": True, "padding_side": "left", "add_zero_attn": True}, {"words": "a b c\nb a", "padding": ()}, {"case": "tiny", **TINY},
+        {"attn_mask": "0 0.5 0 1/-inf 1 0 2/0 0 0 0/0 0 0 0"}, {"attn_mask": "0100/0010/0000/1000"}, {"seq_len": 1, "padding": ()},
+        {"batch_first": False}, {"batch_size": 1},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_no_right_layer_is_called_wrong(options):
+    """Whatever the options, as long as each query has a key."""
+    found = verdicts(source(replace(SMALL, **options)))
+    assert "fail" not in found.values(), {name for name, verdict in found.items() if verdict == "fail"}
+
+
+def test_numbers_that_are_not_finite_are_found_and_nothing_breaks():
+    trace = synthetic(SMALL)
+    query = np.array(trace.batch.query)
+    query[0, 1, 2] = np.nan
+    for broken in (attend(trace.layer, replace(trace.batch, query=query)), attend(trace.layer, replace(trace.batch, query=query * np.inf))):
+        found = {check.name: check for check in validate(source(Recording((broken,))))}
+        assert found["input_values"].verdict == found["row_sums"].verdict == "fail"
+        assert all(check.words for check in found.values())
 
 
 def test_train_mode_is_found():
