@@ -76,19 +76,12 @@ class Walk:
         return tuple(name for name in STEPS if name in self.tensors)
 
 
-def why_no_walk(trace):
-    """Why a query of this Trace cannot be followed from its input to the output, in words; None where it can."""
-    if trace.layer is None or trace.batch is None:
-        return "its source does not know what went into the layer, or its weights"
-    return "an intervention put heads out, which is no step of the layer" if trace.off else None
-
-
 def walk(trace, item, head, query, key, shown=0):
     """The Walk of ``query`` to the output, through one ``head`` or, where that is None, all of them.
 
     Everything that the Trace holds is shown as it holds it; what lies between (q · k before the scale, exponentials, what each key and
     each head brings) is made of it in float64. Vaswani et al., Attention Is All You Need, 2017, equation 1 and section 3.2.2. The
-    Trace must know its layer and batch: see ``why_no_walk``. IndexError beyond the Trace.
+    Trace must know its layer and batch, and no head be off. IndexError beyond the Trace.
     """
     if head is not None:
         shown = head

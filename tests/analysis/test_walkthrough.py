@@ -5,8 +5,7 @@ import pytest
 from torch import nn, tensor
 
 from mha_viz import Batch, Settings, attend, synthetic
-from mha_viz.analysis.walkthrough import head_parts, walk, why_no_walk
-from mha_viz.core.intervention import Intervention, changed
+from mha_viz.analysis.walkthrough import head_parts, walk
 from mha_viz.core.trace import Trace
 from mha_viz.settings import STEPS
 from mha_viz.settings.settings import TINY
@@ -170,10 +169,3 @@ def test_an_input_that_is_not_finite_is_seen():
     x[0, 1, 2] = np.inf
     found = attend(trace.layer, Batch(x))
     assert held(found)["input"] is False and held(found, item=1)["input"] is True
-
-
-def test_what_cannot_be_followed_says_why():
-    trace = synthetic(Settings(**SMALL))
-    assert why_no_walk(trace) is None
-    assert "went into" in why_no_walk(Trace({"weights": trace.weights}))
-    assert "heads out" in why_no_walk(changed(trace, Intervention(off={1: "zero"})))
