@@ -51,7 +51,7 @@ def cache(found, lengths, token, item=0, view=None, theme="light", width=1104):
     if narrow:
         room = max(min(width - LEFT - 8, 480), 160)
         bars = {"weight": Box(LEFT, top + 34, room, 14), "length": Box(LEFT, top + 96, room, 14)}
-        top += 128
+        top += 146
     else:
         right, last = LEFT + columns * cell + 18, boxes["weights"]
         bars = {
@@ -101,7 +101,8 @@ def _panel(sheet, box, name, values, scale, step, decoding):
             sheet.data.append(tiles.numbers(values, missing, colors, axes))
     edges = np.array([[-0.5], [heads - 0.5], [-0.5], [columns - 0.5]])
     sheet.data.append(tiles.line(*tiles.outlines(*edges), axes, sheet.theme.line, 1))
-    edges = tiles.outlines(*edges[:2], np.array([step.start - 0.5]), np.array([step.stop - 0.5]))
+    beyond = 0 if wide >= 16 else 4 / wide  # around a column that is too narrow for an outline within it
+    edges = tiles.outlines(*edges[:2], np.array([step.start - 0.5 - beyond]), np.array([step.stop - 0.5 + beyond]))
     sheet.data += [tiles.line(*edges, axes, color, thick) for color, thick in ((sheet.theme.paper, 5), (sheet.theme.text, 2))]
     word = "KV" if name in "kv" and heads < decoding.layer.num_heads else "head"
     _name_heads(sheet, box, heads, word)
@@ -151,7 +152,7 @@ def graph(x, lines, across, upwards, mark=None, limit=None, log=False, unit="{:.
         y = [None if not math.isfinite(value) else max(value, low) for value in np.asarray(values, float).tolist()]
         data.append({
             "type": "scatter", "mode": "lines+markers" if len(x) <= 32 else "lines", "x": list(map(int, x)), "y": y, "name": name,
-            "line": {"color": theme.text, "width": 2, "dash": DASHES[i % len(DASHES)]},
+            "line": {"color": theme.text, "width": 2, "dash": (*DASHES, "longdash", "longdashdot")[i % 6]},
             "marker": {"size": 5, "symbol": ("circle", "diamond", "square", "cross")[i % 4]},
             "text": [unit.format(value) for value in np.asarray(values, float).tolist()],
             "hovertemplate": f"{across} %{{x}}: %{{text}}<extra>%{{fullData.name}}</extra>",
