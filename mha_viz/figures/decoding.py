@@ -124,7 +124,7 @@ def describe_cache(found, token, item=0):
     reads = "undefined: it has no key left" if np.isnan(row).all() else f"on average most on key {int(np.nanargmax(row))}"
     return (
         f"Decoding, batch item {item}: {new} is new, with a query in each of {H} heads, a key and a value vector in each of {G} KV heads. "
-        f"{step.start} tokens were in the cache, {step.stop} are now, of {decoding.batch.L}. Its row in each head's map: {reads}."
+        f"{step.start} token{' was' if step.start == 1 else 's were'} in the cache, {step.stop} now, of {decoding.batch.L}. Its row in each head's map: {reads}."
     )
 
 

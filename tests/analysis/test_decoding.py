@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from mha_viz import Batch, Layer, Settings, attend, synthetic
-from mha_viz.analysis.decoding import TOLERANCE, difference, hint_difference, works
+from mha_viz import Batch, Layer, Settings, Wrong, attend, synthetic
+from mha_viz.analysis.decoding import TOLERANCE, beside, decodable, difference, growth, hint_difference, lengths, works
 from mha_viz.core.decode import decode, share_kv
 
 
@@ -112,3 +112,55 @@ def test_works_of_each_step():
     assert again[-1] == 20 * cached[-1]
     grouped, _ = works(decode(share_kv(trace.layer, 2), trace.batch, num_kv_heads=2))
     assert grouped[0] == 3 * (2 * 128**2 + 2 * 128 * 32 + 2 * 2 * 128)
+
+
+def test_beside_each_other_in_training():
+    trace = synthetic(Settings(causal=True, dropout=0.5))
+    found = beside(trace.layer, trace.batch, num_kv_heads=2, training=True, seed=3)
+    assert not found.difference.agrees and found.alike.agrees
+    assert beside(trace.layer, trace.batch).alike is None
+    assert beside(trace.layer, trace.batch, training=True, seed=3).full.dropped.any()
+    everything = replace(trace.layer, dropout=1.0)
+    assert beside(everything, trace.batch, training=True).alike.agrees
+
+
+def test_the_step_that_read_a_token():
+    trace = synthetic(Settings(causal=True))
+    found = beside(trace.layer, trace.batch, prompt=5)
+    for token, number in ((0, 0), (4, 0), (5, 1), (19, 15)):
+        assert found.step_of(token) == number
+        assert found.decoding.steps[number].start <= token < found.decoding.steps[number].stop
+
+
+def test_lengths_of_vectors():
+    trace = synthetic(Settings(causal=True))
+    q, k, v = lengths(decode(trace.layer, trace.batch, prompt=4), item=1)
+    for ours, vectors in ((q, trace.q), (k, trace.k), (v, trace.v)):
+        np.testing.assert_allclose(ours, np.sqrt((vectors[1].astype(float) ** 2).sum(axis=-1)), rtol=1e-5)
+
+
+def test_growth_is_a_line_through_nothing():
+    tokens, grown = growth(16, (8, 2), 1000, dtype="float16", batch_size=3, layers=4)
+    assert tokens[0] == 0 and tokens[-1] == 1000
+    np.testing.assert_array_equal(grown[8], tokens * 2 * 4 * 3 * 8 * 16 * 2)
+    np.testing.assert_array_equal(grown[2] * 4, grown[8])
+
+
+def test_what_can_be_decoded():
+    assert decodable(Settings()) == Settings(causal=True)
+    assert decodable(Settings(kdim=128)) == Settings(kdim=128, causal=True)
+    for settings, argument in (
+        (Settings(source_len=5), "source_len"),
+        (Settings(kdim=64), "kdim"),
+        (Settings(vdim=64), "vdim"),
+        (Settings(words="a b", source_words="c"), "source_words"),
+    ):
+        with pytest.raises(Wrong) as wrong:
+            decodable(settings)
+        assert wrong.value.argument == argument and wrong.value.nearest == ({argument: None},)
+    with pytest.raises(Wrong) as wrong:
+        decodable(Settings(seq_len=513))
+    assert wrong.value.nearest == ({"seq_len": 512},)
+    with pytest.raises(Wrong) as wrong:
+        decodable(Settings(words="a " * 600, padding=()))
+    assert wrong.value.nearest == ()

@@ -90,7 +90,7 @@ def test_titles_count_what_is_cached_and_what_is_new():
 
 def test_the_alternative_says_what_is_new():
     said = describe_cache(found(words="the cat sat", padding=()), 1)
-    assert "token 1 “cat” is new" in said and "1 tokens were in the cache, 2 are now, of 3" in said
+    assert "token 1 “cat” is new" in said and "1 token was in the cache, 2 now, of 3" in said
 
 
 def test_lines_are_named_dashed_and_marked():
