@@ -122,9 +122,10 @@ def describe_cache(found, token, item=0):
     new += "" if name == str(token) else f" “{name}”"
     row = step.weights[item, :, -1].mean(axis=0)  # [stop + extra]
     reads = "undefined: it has no key left" if np.isnan(row).all() else f"on average most on key {int(np.nanargmax(row))}"
+    held = f"{step.start} token{' was' if step.start == 1 else 's were'} in the cache, {step.stop} now, of {decoding.batch.L}"
     return (
         f"Decoding, batch item {item}: {new} is new, with a query in each of {H} heads, a key and a value vector in each of {G} KV heads. "
-        f"{step.start} token{' was' if step.start == 1 else 's were'} in the cache, {step.stop} now, of {decoding.batch.L}. Its row in each head's map: {reads}."
+        f"{held}. Its row in each head's map: {reads}."
     )
 
 
