@@ -34,8 +34,8 @@ def page():
         sizes()
         sequence()
         st.caption(
-            "Experiments run on this layer, and on the first 8 tokens of its first 3 items. Masks are their own. The page Models has no "
-            "part in them."
+            "Experiments run on this layer and the first 8 tokens of its first 3 items; a few bring numbers of their own, and all their "
+            "own masks. The page Models has no part in them."
         )
     warm_up()
     above()
@@ -256,7 +256,7 @@ def check(found):
     said = [verdict(found.caught), verdict(found.objection)]
     if found.caught is None:
         said[0] += ": as it is set the mistake does no harm here, and no test could see it"
-    st.markdown(f"Run here, on this layer:  \n✗ the mistake {said[0]}  \n✓ the right way {said[1]}")
+    st.markdown(f"Run here:  \n✗ the mistake {said[0]}  \n✓ the right way {said[1]}")
 
 
 def verdict(objection):

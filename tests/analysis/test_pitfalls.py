@@ -21,6 +21,7 @@ BENCHES = {
     "odd heads": Settings(embed_dim=6, num_heads=3, batch_size=2, seq_len=4, padding=(), seed=1),
     "one of each": Settings(embed_dim=3, num_heads=1, batch_size=1, seq_len=1, padding=()),
     "many heads": Settings(embed_dim=64, num_heads=32, batch_size=9, seq_len=30, padding=(), seed=3),
+    "no bias": Settings(embed_dim=8, num_heads=4, batch_size=2, seq_len=3, padding=(), bias=False),
     "words": Settings(words="a b a <b>\nc d", padding=()),
 }
 ends = {  # what a person may choose: all choices, and of numbers the ends

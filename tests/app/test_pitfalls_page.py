@@ -9,6 +9,8 @@ from mha_viz.analysis.pitfalls.spelling import read_pitfall, spelled
 from mha_viz.core.rules import Wrong
 from tests.app.screen import APP, errors, held, opened, page_text, press, read, set_to, to_page, widgets
 
+TINY = {"embed_dim": "4", "num_heads": "2", "batch_size": "1", "seq_len": "3", "padding": ""}
+
 
 def pitfalls(**address):
     """The Pitfalls page as it opens at this address."""
@@ -88,6 +90,23 @@ def test_runs_on_the_layer_that_the_sidebar_sets():
     at = set_to(at, "own_words", True)
     at = set_to(at, "words", "a b <b>\nc")
     assert shows(at, "wrong-scale", Settings(embed_dim=24, num_heads=3, words="a b <b>\nc", padding=(), seed=11))
+
+
+@pytest.mark.parametrize(
+    ("settings", "address"),
+    [
+        (Settings(case="tiny", embed_dim=4, num_heads=2, batch_size=1, seq_len=3, padding=()), {"case": "tiny", **TINY}),
+        (Settings(positions=True, bias=False), {"positions": "1", "bias": "0"}),
+        (
+            Settings(seed=5),
+            {"seed": "5", "causal": "1", "kdim": "24", "source_len": "4", "training": "1", "add_zero_attn": "1"},
+        ),
+        (Settings(words="a b", padding=()), {"words": "a b", "padding": "2"}),
+    ],
+)
+def test_takes_the_layer_and_leaves_masks_extra_keys_and_modes_behind(settings, address):
+    assert shows(pitfalls(pitfall="wrong-scale", **address), "wrong-scale", settings)
+    assert shows(pitfalls(pitfall="averaged-heads", **address), "averaged-heads", settings)
 
 
 def test_explore_and_pitfalls_look_at_one_layer():

@@ -241,7 +241,7 @@ def half_precision_fill(bench, fill, lowest):
     names = ("0", "1", "2")
 
     def shown(title, weights):
-        return Map(title, weights.float().numpy(), names, names, hidden.numpy())
+        return Map(title, weights.float().numpy(), names, names, hidden.numpy(), rows="row")
 
     given = []
     for weights in ([] if said else [wrong(scores, hidden)]) + [right]:
