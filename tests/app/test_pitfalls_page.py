@@ -65,6 +65,9 @@ def test_a_symptom_offers_what_may_look_like_it(symptom):
 def test_a_symptom_keeps_a_pitfall_that_may_look_like_it():
     at = set_to(pitfalls(pitfall="softmax-twice"), "pitfall_symptom", "everything uniform")
     assert held(at)["pitfall_name"] == "softmax-twice"
+    at = set_to(at, "pitfall_symptom", "rows do not sum to 1")
+    assert shows(at, "dropout-in-the-weights"), "the first that may look like this, where the other cannot"
+    assert at.query_params == {"pitfall": "dropout-in-the-weights", "symptom": "rows do not sum to 1"}
 
 
 def test_an_experiment_is_changed_by_its_knobs_and_the_address_says_so():

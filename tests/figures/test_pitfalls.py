@@ -46,6 +46,12 @@ def boxes(figure):
         yield left, top, left + across, top + down
 
 
+def test_names_wider_than_their_column_stand_upright():
+    found = maps("true-means-the-opposite", WORDS)
+    names = [note for note in small_map(found[0], shared_scale(found)).layout.annotations if note.text.startswith("internation")]
+    assert sorted(note.textangle for note in names) == [-90, 0], "above its column, and beside its row"
+
+
 @pytest.mark.parametrize("theme", THEMES)
 def test_maps_share_one_scale_and_zero_is_paper(theme):
     found = maps("float-mask-of-zeros-and-ones")
