@@ -22,6 +22,7 @@ from mha_viz.settings import View
 LEFT = 84  # px for the names of heads
 TITLE = 26  # px above a panel
 BESIDE = 104  # px beside the panels for the colour bars
+WORDS = 340  # px that a panel's title takes at most
 ORIGIN = np.zeros((1, 2))  # of the only tile on its axes
 FEW = 4  # keys: a row of fewer has large weights whatever the layer does
 
@@ -53,7 +54,7 @@ def cache(found, lengths, token, item=0, view=None, theme="light", width=1104):
         bars = {"weight": Box(LEFT, top + 34, room, 14), "length": Box(LEFT, top + 96, room, 14)}
         top += 146
     else:
-        right, last = LEFT + columns * cell + 18, boxes["weights"]
+        right, last = LEFT + max(columns * cell, min(WORDS, width - LEFT - BESIDE)) + 18, boxes["weights"]
         bars = {
             "weight": Box(right, last.y, 14, max(last.height, 96)),
             "length": Box(right, boxes["q"].y, 14, boxes["v"].bottom - boxes["q"].y),
@@ -175,7 +176,8 @@ def graph(x, lines, across, upwards, mark=None, limit=None, log=False, unit="{:.
         "font": {"family": FONT, "size": 14, "color": theme.text}, "hoverlabel": {"font": {"size": 14}},
         "xaxis": {
             "title": {"text": across, "font": {"size": 14}, "standoff": 6}, "showgrid": False, "zeroline": False, "showline": True,
-            "linecolor": theme.line, "fixedrange": True, "tickfont": {"size": 13}, "nticks": 7, "tickformat": ",d",
+            "linecolor": theme.line, "fixedrange": True, "tickfont": {"size": 13}, "tickformat": ",d",
+            "dtick": next(n * 10**p for p in range(9) for n in (1, 2, 5) if n * 10**p >= (x[-1] - x[0]) / 6),
         },
         "yaxis": {
             "type": "log" if log else "linear", "range": [place(low), place(high) + 0.04 * span], "gridcolor": theme.line,

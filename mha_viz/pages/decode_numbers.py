@@ -29,8 +29,9 @@ def step_in_words(found, token, item):
     formula = f"2 · N {N} · G {G} · S {step.stop} · D {D} · {size} bytes"
     return (
         f"<p class='chosen' role='status'><b>Step {number + 1} of {len(decoding.steps)}</b>: {new}. Made: q {axes(N=N, H=H, L=n, D=D)}, "
-        f"k and v {axes(N=N, G=G, L=n, D=D)} each. The cache held {step.start} tokens and holds {step.stop}: {formula} = "
-        f"<b>{by_formula:,}</b> bytes ({readable_size(by_formula)}); counted in its tensors: <b>{step.held:,}</b>.</p>"
+        f"k and v {axes(N=N, G=G, L=n, D=D)} each. The cache held {step.start} token{'' if step.start == 1 else 's'} and "
+        f"holds {step.stop}: {formula} = <b>{by_formula:,}</b> bytes ({readable_size(by_formula)}); counted in its tensors: "
+        f"<b>{step.held:,}</b>.</p>"
     )
 
 

@@ -53,7 +53,7 @@ def shows(at, token, settings=None, groups=8, item=0, **how):
     assert f"Step {number + 1} of {len(found.steps)}" in says
     by_formula = cache_bytes(step.stop, groups, layer.head_dim, dtype=how.get("dtype", "float32"), batch_size=trace.batch.N)
     assert says.count(f"{by_formula:,}") == 2 and step.held == by_formula
-    assert f"held {step.start} tokens and holds {step.stop}:" in says
+    assert f"held {step.start} token{'s' * (step.start != 1)} and holds {step.stop}:" in says
     assert not at.exception and not errors(at)
     return found
 
