@@ -76,6 +76,10 @@ def test_what_is_undefined_in_both_agrees_and_in_one_does_not():
     filled = np.nan_to_num(trace.output)
     found = difference(decoding, attend_with(trace, filled), item=0)
     assert np.isinf(found.steps[:3]).all() and not found.agrees
+    gone = trace.output.copy()
+    gone[0, 5] = np.nan
+    found = difference(decoding, attend_with(trace, gone), item=0)
+    assert np.isinf(found.steps[5]) and not found.agrees
     nothing = difference(*pair(padding=(20,)), item=0)
     assert np.isnan(nothing.steps).all() and nothing.worst == 0
 
