@@ -61,18 +61,3 @@ def test_nothing_is_cut_off_in_a_narrow_window(window, address):
     assert width <= 390
     right = page.evaluate("Math.max(...[...document.querySelectorAll('.check *')].map(e => e.getBoundingClientRect().right))")
     assert right <= 390
-
-
-def test_long_checks_are_stopped_and_go_on(window, address):
-    """A large layer waits until it is asked for; what is done stays when somebody stops, and the rest is done afterwards."""
-    page = window()
-    page.goto(f"{address}/?seq_len=200&batch_size=6")
-    page.wait_for_selector(f"{IDLE} .mha-maps .main-svg", timeout=60_000)
-    page.locator(".st-key-pages a", has_text="Validate").click()
-    page.locator(".st-key-check_go button").click()
-    page.locator(".st-key-check_stop button").click()
-    page.wait_for_selector(".st-key-check_go button:has-text('Go on')")
-    eventually(lambda: 0 < page.locator(".check").count() < len(QUESTIONS) + 1)
-    page.locator(".st-key-check_go button").click()
-    page.wait_for_function(f"document.querySelectorAll('.check').length == {len(QUESTIONS) + 1}", timeout=60_000)
-    assert page.locator("[data-testid=stException]").count() == 0
