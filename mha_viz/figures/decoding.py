@@ -65,7 +65,7 @@ def cache(found, lengths, token, item=0, view=None, theme="light", width=1104):
     height = math.ceil(top) + 8 + 26 * noted
     coloraxes = {}
     for name, axis in (("weight", "coloraxis"), ("length", "coloraxis2")):
-        coloraxes |= scales[name].coloraxes(sheet.theme, _bar(sheet, bars[name], height, narrow, scales[name]), axis)
+        coloraxes |= scales[name].coloraxes(sheet.theme, sheet.color_bar(bars[name], height, narrow, scales[name]), axis)
     if "coloraxis9" in coloraxes:
         sheet.data.append(tiles.bar_only("coloraxis9", panels[-1]["axes"]))
     return sheet.figure(
@@ -276,18 +276,6 @@ def _name_heads(sheet, box, heads, word):
     step = next(step for step in NICE if step * pitch >= 15)
     for h in range(0, heads, step):
         sheet.say(LEFT - 8, box.y + (h + 0.5) * pitch, f"{word} {h}", 13, sheet.theme.text, "right")
-
-
-def _bar(sheet, box, height, lying, scale):
-    values, texts = scale.ticks()
-    room = box.width if lying else box.height
-    return {
-        "orientation": "h" if lying else "v", "x": box.x / sheet.width, "xanchor": "left", "xpad": 0, "y": 1 - box.y / height,
-        "yanchor": "top", "ypad": 0, "len": room, "lenmode": "pixels", "thickness": 14, "outlinewidth": 1,
-        "outlinecolor": sheet.theme.line, "tickfont": {"size": 13}, "tickvals": values, "ticktext": texts, "ticks": "outside",
-        "ticklen": 3, "tickcolor": sheet.theme.line,
-        "title": {"text": scale.title(room), "font": {"size": 14}, "side": "top" if lying else "right"},
-    }  # fmt: skip
 
 
 def _log_ticks(low, high):

@@ -231,7 +231,7 @@ def token_in_heads(trace, derivation, side="query", view=None, theme="light", wi
     top = max(top, bar.bottom)
     entries = sum(trace["showlegend"] for trace in sheet.data if "showlegend" in trace)
     height = math.ceil(top + 8 + 22 * (entries if narrow else min(entries, 1)))
-    coloraxes = scale.coloraxes(sheet.theme, _bar(sheet, bar, height, narrow, scale))
+    coloraxes = scale.coloraxes(sheet.theme, sheet.color_bar(bar, height, narrow, scale))
     sheet.data += [tiles.bar_only(name, axes) for name in coloraxes if name != "coloraxis"]
     return sheet.figure(
         height, "token in heads", showlegend=True, **coloraxes,
@@ -280,19 +280,6 @@ def _name_heads(sheet, box, H, chosen):
     for h in [*others, chosen]:
         name = f"<b>head {h}</b>" if h == chosen else f"head {h}"
         sheet.say(HEADS - 8, box.y + (h + 0.5) * height, name, 13, sheet.theme.text, "right")
-
-
-def _bar(sheet, box, height, lying, scale):
-    """The colour bar in ``box``, "lying" or upright."""
-    values, texts = scale.ticks()
-    room = box.width if lying else box.height
-    return {
-        "orientation": "h" if lying else "v", "x": box.x / sheet.width, "xanchor": "left", "xpad": 0, "y": 1 - box.y / height,
-        "yanchor": "top", "ypad": 0, "len": room, "lenmode": "pixels", "thickness": 14, "outlinewidth": 1,
-        "outlinecolor": sheet.theme.line, "tickfont": {"size": 13}, "tickvals": values, "ticktext": texts, "ticks": "outside",
-        "ticklen": 3, "tickcolor": sheet.theme.line,
-        "title": {"text": scale.title(room), "font": {"size": 14}, "side": "top" if lying else "right"},
-    }  # fmt: skip
 
 
 def _tokens(trace, d, room=math.inf):

@@ -93,6 +93,18 @@ class Sheet:
             self.say(x, y, name, SIZE, color, "center", 0 if lying else -90)
         return SIZE + 6 if lying else math.ceil(names.widest) + 8
 
+    def color_bar(self, box, height, lying, scale):
+        """The colour bar of a Scale in ``box``, "lying" or upright, in a figure that will be ``height`` px high."""
+        values, texts = scale.ticks()
+        room = box.width if lying else box.height
+        return {
+            "orientation": "h" if lying else "v", "x": box.x / self.width, "xanchor": "left", "xpad": 0, "y": 1 - box.y / height,
+            "yanchor": "top", "ypad": 0, "len": room, "lenmode": "pixels", "thickness": 14, "outlinewidth": 1,
+            "outlinecolor": self.theme.line, "tickfont": {"size": 13}, "tickvals": values, "ticktext": texts, "ticks": "outside",
+            "ticklen": 3, "tickcolor": self.theme.line,
+            "title": {"text": scale.title(room), "font": {"size": 14}, "side": "top" if lying else "right"},
+        }  # fmt: skip
+
     def figure(self, height, kind, **layout):
         """The ``go.Figure``, ``height`` px high, with ``kind`` in its meta; ``layout`` adds to its layout or changes it."""
         height, theme, axes = math.ceil(height), self.theme, {}
