@@ -89,6 +89,20 @@ def largest_changes(a, b, item, heads=None, count=10):
     ]  # fmt: skip
 
 
+def output_change(a, b, item):
+    """(how far a query's output vector moves from A to B, how long it is in A), each the mean over the queries that are real in both.
+
+    None where an output is not known, or cannot be compared, or no query of this item is real in both.
+    """
+    if not (a.has("output") and b.has("output")) or a.output.shape != b.output.shape or item >= len(a.output):
+        return None
+    rows = real_queries(a, item) & real_queries(b, item)  # [L]
+    if not rows.any():
+        return None
+    before, after = (trace.output[item][rows].astype(np.float64) for trace in (a, b))  # [R, E] each
+    return float(np.linalg.norm(after - before, axis=1).mean()), float(np.linalg.norm(before, axis=1).mean())
+
+
 def _count(heads):
     return f"{heads} head{'' if heads == 1 else 's'}"
 

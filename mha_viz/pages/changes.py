@@ -1,6 +1,5 @@
 """A beside B: what can be compared, and the largest changes, each one click away."""
 
-import numpy as np
 import streamlit as st
 
 from mha_viz.core.rules import Wrong
@@ -14,10 +13,12 @@ COUNT = 10
 def changes(a, b, from_a, from_b, choice):
     """What differs between ``from_a`` and ``from_b``, by name what A and B were made from; what cannot
     be compared, and the largest changes over the heads shown."""
-    from mha_viz.analysis.compare import common, largest_changes
+    from mha_viz.analysis.compare import common, largest_changes, output_change
 
     st.markdown(f"**A**: {in_words(from_a, from_b)}  \n**B**: {in_words(from_b, from_a)}")
-    st.markdown(output_in_words(a, b, choice.item))
+    moved = output_change(a, b, choice.item)
+    if moved is not None:
+        st.markdown(f"**Output**: each query's vector moves by {moved[0]:.4g} on average, where it is {moved[1]:.4g} long in A.")
     shared = common(a, b)  # what it notes is said on the picture
     same_heads = a.weights.shape[1] == b.weights.shape[1]
     heads = [head for head in choice.order if head in shared.heads] if same_heads else []
@@ -36,20 +37,6 @@ def changes(a, b, from_a, from_b, choice):
             about = f"A {found_at.a:.6f}, B {found_at.b:.6f}"
             chosen = {"head": choice.head if found_at.head is None else found_at.head, "cell": (found_at.query, found_at.key)}
             st.button(plain(words), key=f"change_{number}", help=about, on_click=change, kwargs=chosen)
-
-
-def output_in_words(a, b, item):
-    """How far the layer's output moved from A to B, in the real queries of one item; nothing where it is not known."""
-    if not (a.has("output") and b.has("output")) or a.output.shape != b.output.shape or item >= len(a.output):
-        return ""
-    from mha_viz.analysis.difference import real_queries
-
-    rows = real_queries(a, item) & real_queries(b, item)  # [L]
-    if not rows.any():
-        return ""
-    before, after = a.output[item][rows], b.output[item][rows]  # [R, E] each
-    moved, length = np.linalg.norm(after - before, axis=1), np.linalg.norm(before, axis=1)  # [R] each
-    return f"**Output**: each query's vector moves by {moved.mean():.4g} on average, where it is {length.mean():.4g} long in A."
 
 
 def in_words(settings, other):

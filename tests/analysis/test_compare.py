@@ -1,5 +1,6 @@
 """A against B: the largest changes as a slow loop finds them, and a reason wherever two Traces do not match."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from mha_viz import Settings, Trace, View, Wrong, synthetic
 from mha_viz.analysis import shown_trace
-from mha_viz.analysis.compare import common, largest_changes
+from mha_viz.analysis.compare import common, largest_changes, output_change
 
 SMALL = Settings(embed_dim=12, num_heads=3, batch_size=2, seq_len=5, padding=(1,))
 
@@ -114,3 +115,21 @@ def test_weights_and_norms_are_numbers_of_two_kinds():
     with pytest.raises(Wrong, match="two kinds"):
         largest_changes(trace, norms, 0)
     assert common(norms, norms) == common(trace, trace)
+
+
+def test_the_output_moves_by_the_mean_length_of_what_its_real_queries_change():
+    a, b = synthetic(Settings(padding=(3,))), synthetic(Settings(padding=(3,), seed=8))
+    steps = [math.dist(a.output[0, i].tolist(), b.output[0, i].tolist()) for i in range(17)]
+    lengths = [math.hypot(*a.output[0, i].tolist()) for i in range(17)]
+    assert output_change(a, b, 0) == pytest.approx((sum(steps) / 17, sum(lengths) / 17), rel=1e-6)
+    assert output_change(a, a, 0)[0] == 0
+
+
+def test_an_output_that_cannot_be_compared_is_not():
+    a = synthetic(Settings())
+    maps = Trace({"weights": a.weights, "undefined": a.undefined}, tokens=a.tokens)
+    assert output_change(a, maps, 0) is None, "not known"
+    assert output_change(a, synthetic(Settings(embed_dim=64)), 0) is None, "of another width"
+    assert output_change(a, a, 3) is None, "no such item"
+    all_padded = synthetic(Settings(padding=(20,)))
+    assert output_change(all_padded, all_padded, 0) is None, "no real query"
