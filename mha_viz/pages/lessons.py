@@ -11,11 +11,9 @@ from mha_viz.pages.shapes import chosen_number
 from mha_viz.pages.warm import warm_up
 from mha_viz.settings.rules import check, choice, flag, ruled
 from mha_viz.settings.spelling import read, spell, unknown
+from mha_viz.studies.lessons import LESSONS
 
-NAMES = (
-    "nothing", "hides", "both-ways", "dead", "slice", "positions", "leak", "dropout", "forming", "first", "decimal", "many", "causal",
-    "kinds",
-)  # fmt: skip
+NAMES = tuple(LESSONS)
 PRESENTING = """<style>
 [data-testid="stSidebar"], [data-testid="stExpandSidebarButton"], .st-key-lesson_more { display: none; }
 .st-key-lesson p { font-size: 1.5rem; line-height: 1.4; } .st-key-lesson h2 { font-size: 2.2rem; }
@@ -40,13 +38,11 @@ def page():
     notes = arrive()
     warm_up()
     say_notes(notes)
-    from mha_viz.studies.lessons import LESSONS
-
     place = st.session_state.lesson_place
     if place.presented:
         st.html(PRESENTING)
     with st.sidebar:
-        listed(LESSONS, place)
+        listed(place)
     with st.container(key="lesson"):
         shown(LESSONS[place.lesson], place)
     write_address()
@@ -81,10 +77,10 @@ def go(**values):
     st.session_state.lesson_place = replace(st.session_state.lesson_place, **values)
 
 
-def listed(lessons, place):
+def listed(place):
     """All lessons, each a click away."""
     st.markdown("**One point each.** Answer the question before you look.")
-    for number, (name, lesson) in enumerate(lessons.items(), 1):
+    for number, (name, lesson) in enumerate(LESSONS.items(), 1):
         kind = "secondary" if name == place.lesson else "tertiary"
         st.button(
             f"{number}. {lesson.title}", key=f"lesson_{name}", type=kind, on_click=go, kwargs={"lesson": name, "revealed": False}

@@ -1,8 +1,5 @@
 """The lessons as a person, and a teacher, goes through them."""
 
-import ast
-from pathlib import Path
-
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -87,10 +84,3 @@ def test_one_file_holds_the_lesson_and_asks_no_network():
     page = lesson_page(LESSONS["slice"])
     assert LESSONS["slice"].question in page and "All 8:" in page and page.count("<details>") == 1
     assert "cdn" not in page[: page.index("<script")] and "src=" not in page.split("</script>")[-1]
-
-
-def test_the_page_lists_all_lessons_without_computing_them():
-    """Their names stand on the page by themselves, since an address is read before anything is imported that takes time."""
-    tree = ast.parse((Path(APP).parent / "mha_viz/pages/lessons.py").read_text(encoding="utf-8"))
-    names = next(node.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "NAMES")
-    assert ast.literal_eval(names) == tuple(LESSONS)
