@@ -4,8 +4,10 @@ import os
 
 import streamlit as st
 
+from mha_viz.__main__ import FILE
+
 st.set_page_config(page_title="MHA Explorer", page_icon="mha_viz/pages/icon.svg", layout="wide")
-named = "MHA_VIZ_FILE" in os.environ  # a file on the command line is what somebody wants to see
+named = FILE in os.environ  # a file on the command line is what somebody wants to see
 pages = [
     st.Page("mha_viz/pages/explore.py", title="Explore", default=not named),
     st.Page("mha_viz/pages/lessons.py", title="Start here"),

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import streamlit as st
 
+from mha_viz.__main__ import FILE
 from mha_viz.core.rules import Wrong
 from mha_viz.pages.messages import plain
 from mha_viz.settings import View
 from mha_viz.settings.rules import ruled
 
 TYPES = ["safetensors", "pt", "pth", "npy", "npz", "txt", "json"]
-FILE = "MHA_VIZ_FILE"  # the file that the command line names
 
 
 @dataclass(frozen=True)

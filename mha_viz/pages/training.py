@@ -5,9 +5,9 @@ import threading
 
 import streamlit as st
 
+from mha_viz.__main__ import CLASS
 from mha_viz.sources.models import MODELS
 
-CLASS = "MHA_VIZ_CLASS"  # set while a class is served: training would take the processor from everybody
 _busy = threading.Lock()  # one training at a time, whoever asks
 
 
