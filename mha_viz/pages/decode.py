@@ -6,13 +6,12 @@ import streamlit as st
 
 from mha_viz.core.rules import Wrong, divisors
 from mha_viz.pages import draft
-from mha_viz.pages.controls import controls
 from mha_viz.pages.decode_numbers import beside_each_other, cache_grows, compared, differences, step_in_words, timings, works
 from mha_viz.pages.draft import CHOICES
+from mha_viz.pages.explored import begin
 from mha_viz.pages.messages import say_error, say_not_current, say_notes, say_wrong, spelled
-from mha_viz.pages.places import enter
 from mha_viz.pages.toolbar import change, show
-from mha_viz.pages.warm import synthetic_trace, warm_up
+from mha_viz.pages.warm import synthetic_trace
 from mha_viz.settings import Settings
 from mha_viz.settings.view import DTYPES
 
@@ -21,10 +20,7 @@ BAR = ["toolbar", "stage"]
 
 
 def page():
-    enter("decode")
-    draft.arrive()
-    controls()
-    warm_up()
+    begin("decode")
     above()
     toolbar()
     stage()

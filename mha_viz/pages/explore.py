@@ -3,24 +3,17 @@
 import streamlit as st
 
 from mha_viz.pages import draft
-from mha_viz.pages.controls import controls
-from mha_viz.pages.explored import current, trace_of
+from mha_viz.pages.explored import begin, current, say_what_is_wrong, trace_of
 from mha_viz.pages.layout_demo import layout_demo
-from mha_viz.pages.messages import say_not_current, say_notes, say_wrong
-from mha_viz.pages.places import enter
 from mha_viz.pages.save import save
 from mha_viz.pages.shapes import mode, shape_strip
 from mha_viz.pages.stage import Subject, changed_trace, choose_cells, heads_and_average
 from mha_viz.pages.statistics_table import statistics_table
 from mha_viz.pages.toolbar import toolbar
-from mha_viz.pages.warm import warm_up
 
 
 def page():
-    enter("explore")
-    draft.arrive()
-    controls()
-    warm_up()
+    begin("explore")
     above()
     toolbar_alone()
     stage()
@@ -29,12 +22,7 @@ def page():
 @st.fragment(key="above")
 def above():
     """What is said of the Settings: what is wrong with them, and the shapes that they make."""
-    settings, trace, wrong = current()
-    with st.container(key="messages"):  # there also when empty: what follows keeps its place
-        if wrong:
-            say_wrong(wrong)
-            say_not_current(settings, draft.values())
-        say_notes(draft.notes(trace))
+    settings, trace = say_what_is_wrong()
     strip(trace, settings)
 
 

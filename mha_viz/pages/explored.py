@@ -6,8 +6,30 @@ import streamlit as st
 
 from mha_viz.core.rules import Wrong
 from mha_viz.pages import draft
-from mha_viz.pages.warm import synthetic_trace
+from mha_viz.pages.controls import controls
+from mha_viz.pages.messages import say_not_current, say_notes, say_wrong
+from mha_viz.pages.places import enter
+from mha_viz.pages.warm import synthetic_trace, warm_up
 from mha_viz.settings import Settings
+
+
+def begin(page):
+    """What each page of this layer begins with: its address taken over, the sidebar drawn, PyTorch and Plotly imported."""
+    enter(page)
+    draft.arrive()
+    controls()
+    warm_up()
+
+
+def say_what_is_wrong():
+    """Say what is wrong with the Settings, and what of the address cannot be shown. Returns the Settings and the Trace that are shown."""
+    settings, trace, wrong = current()
+    with st.container(key="messages"):  # there also when empty: what follows keeps its place
+        if wrong:
+            say_wrong(wrong)
+            say_not_current(settings, draft.values())
+        say_notes(draft.notes(trace))
+    return settings, trace
 
 
 def current():

@@ -6,15 +6,12 @@ from html import escape
 import streamlit as st
 
 from mha_viz.pages import draft
-from mha_viz.pages.controls import controls
 from mha_viz.pages.draft import CHOICES
-from mha_viz.pages.explored import current
-from mha_viz.pages.messages import say_not_current, say_notes, say_wrong, say_wrong_view
-from mha_viz.pages.places import enter
+from mha_viz.pages.explored import begin, current, say_what_is_wrong
+from mha_viz.pages.messages import say_wrong_view
 from mha_viz.pages.shapes import mode, token
 from mha_viz.pages.step_words import OF_HEAD, OF_KEY, SHORT, STAGES, formulas, symbols, told
 from mha_viz.pages.toolbar import change, show
-from mha_viz.pages.warm import warm_up
 from mha_viz.settings import STEPS
 
 LANGUAGE_WORDS = {"mathematics": "mathematics", "numpy": "NumPy from scratch", "torch": "PyTorch"}
@@ -22,10 +19,7 @@ MOST = 300  # tokens that a list offers; beyond it their number is typed
 
 
 def page():
-    enter("steps")
-    draft.arrive()
-    controls()
-    warm_up()
+    begin("steps")
     above()
     toolbar_alone()
     stage()
@@ -34,12 +28,7 @@ def page():
 @st.fragment(key="above")
 def above():
     """What is said of the Settings: what is wrong with them, and what of the address cannot be shown."""
-    settings, trace, wrong = current()
-    with st.container(key="messages"):
-        if wrong:
-            say_wrong(wrong)
-            say_not_current(settings, draft.values())
-        say_notes(draft.notes(trace))
+    say_what_is_wrong()
 
 
 @st.fragment(key="toolbar")

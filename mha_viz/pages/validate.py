@@ -6,21 +6,15 @@ import streamlit as st
 
 from mha_viz.pages import draft
 from mha_viz.pages.checked import Checked, checked
-from mha_viz.pages.controls import controls
-from mha_viz.pages.explored import current
-from mha_viz.pages.messages import say_error, say_not_current, say_notes, say_wrong
-from mha_viz.pages.places import enter
+from mha_viz.pages.explored import begin, current, say_what_is_wrong
+from mha_viz.pages.messages import say_error
 from mha_viz.pages.shapes import mode
 from mha_viz.pages.stage import changed_trace
-from mha_viz.pages.warm import warm_up
 from mha_viz.settings.interventions import read_interventions, told
 
 
 def page():
-    enter("validate")
-    draft.arrive()
-    controls()
-    warm_up()
+    begin("validate")
     above()
     toolbar()
     stage()
@@ -29,12 +23,7 @@ def page():
 @st.fragment(key="above")
 def above():
     """What is said of the Settings: what is wrong with them, and what of the address cannot be shown."""
-    settings, trace, wrong = current()
-    with st.container(key="messages"):
-        if wrong:
-            say_wrong(wrong)
-            say_not_current(settings, draft.values())
-        say_notes(draft.notes(trace))
+    say_what_is_wrong()
 
 
 @st.fragment(key="toolbar")
