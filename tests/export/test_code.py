@@ -9,7 +9,8 @@ import pytest
 from mha_viz import Settings, synthetic
 from mha_viz.analysis.walkthrough import walk
 from mha_viz.core.trace import Trace
-from mha_viz.export.code import drops, program, shown_expression, step_lines
+from mha_viz.export.beginning import drops
+from mha_viz.export.code import program, shown_expression, step_lines
 from mha_viz.settings import STEPS
 from mha_viz.settings.settings import TINY
 
