@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 GO = "query => { history.pushState({}, '', query); window.dispatchEvent(new PopStateEvent('popstate')) }"
+IDLE = "[data-testid=stApp][data-test-script-state=notRunning]"
 numbers = itertools.count(1)
 
 
@@ -23,6 +24,7 @@ def go(page, address, case):
     query = "?" + urlencode({"visit": next(numbers)} | case)
     if page.url.startswith(address):
         page.mouse.move(1, 1)
+        page.wait_for_selector(IDLE)  # a page that is busy with the visit before may not hear of this one
         page.evaluate(GO, query)
     else:
         page.goto(f"{address}/{query}")
