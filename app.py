@@ -4,7 +4,7 @@ import os
 
 import streamlit as st
 
-from mha_viz.__main__ import FILE
+from mha_viz.settings.environment import FILE
 
 st.set_page_config(page_title="MHA Explorer", page_icon="mha_viz/pages/icon.svg", layout="wide")
 named = FILE in os.environ  # a file on the command line is what somebody wants to see

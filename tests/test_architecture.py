@@ -19,6 +19,7 @@ LEVEL = {
     "export": 6,
     "components": 6,
     "pages": 7,
+    "commands": 7,
 }
 
 

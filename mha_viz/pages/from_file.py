@@ -6,10 +6,10 @@ from pathlib import Path
 
 import streamlit as st
 
-from mha_viz.__main__ import FILE
 from mha_viz.core.rules import Wrong
 from mha_viz.pages.messages import plain
 from mha_viz.settings import View
+from mha_viz.settings.environment import FILE
 from mha_viz.settings.rules import ruled
 
 TYPES = ["safetensors", "pt", "pth", "npy", "npz", "txt", "json"]
@@ -104,7 +104,11 @@ def one_for_all(texts, count):
     if texts is None or len(texts) == count:
         return texts
     if len(texts) > 1:
-        raise Wrong("token lists", len(texts), f"must be one for each batch item, {count}, or one for all. A blank line begins the next.")
+        raise Wrong(
+            "token lists",
+            len(texts),
+            f"must be one for each batch item, {count}, or one for all. A blank line begins the next.",
+        )
     return tuple(texts) * count
 
 

@@ -157,17 +157,17 @@ def checks_of(index, trace):
     folded = st.expander("Validate this layer", key="checks", on_change="rerun")
     if not folded.open:
         return
-    from mha_viz.studies.validation import Of
+    from mha_viz.sources.source import Source
 
     kind, settings = st.session_state.source, source.settings()
     shown, _ = changed_trace(trace, st.session_state.view)
     traces = list(here().recording().traces)
     traces[index] = shown
     if kind == "file":
-        of, command = Of(settings.file, tuple(traces)), quoted(settings.file)
+        of, command = Source(settings.file, tuple(traces)), quoted(settings.file)
     else:
         name = settings.model if kind == "trained" else settings.name
-        of = Of(name, tuple(traces), settings)
+        of = Source(name, tuple(traces), settings)
         command = f"--address {quoted(f'?source={kind}&{source.spelled(settings)}'.rstrip('&'))}"
     with folded:
         checked(Checked(of, index, st.session_state.view.what_if, command))

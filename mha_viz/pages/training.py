@@ -5,7 +5,7 @@ import threading
 
 import streamlit as st
 
-from mha_viz.__main__ import CLASS
+from mha_viz.settings.environment import CLASS
 from mha_viz.sources.models import MODELS
 
 _busy = threading.Lock()  # one training at a time, whoever asks
@@ -54,7 +54,9 @@ def training(name):
         bar.progress(reports[-1].step / reports[-1].steps, f"stopped after step {reports[-1].step} of {reports[-1].steps}")
         draw(name, reports, words, curve_at, maps_at)
     if any(report.scores for report in reports):
-        st.button("Open these heads", on_click=open_heads, args=(name, reports), help="As a file of this session, in every view.")
+        st.button(
+            "Open these heads", on_click=open_heads, args=(name, reports), help="As a file of this session, in every view."
+        )
 
 
 def open_heads(name, reports):

@@ -34,7 +34,7 @@ def toolbar():
 @st.fragment(key="stage")
 def stage():
     """Every check of the layer that is set."""
-    from mha_viz.studies.validation import Of, source_name
+    from mha_viz.sources.source import Source, source_name
 
     st.session_state.staged = True
     settings, trace, _ = current()
@@ -47,9 +47,11 @@ def stage():
             st.caption(f"What if: {' '.join(told(read_interventions(view.what_if)))} Checked is the layer with that.")
         st.html(mode(settings))
         address = draft.spelled(settings)
-        of = Of(source_name(settings), (changed,), settings)
+        of = Source(source_name(settings), (changed,), settings)
         checked(Checked(of, 0, view.what_if, f"--address {quote(f'?{address}')}" if address else "", settings.batch_first))
-        st.caption("A shipped or pretrained model, or a file of your own: open it on the Models page, and there “Validate this layer”.")
+        st.caption(
+            "A shipped or pretrained model, or a file of your own: open it on the Models page, and there “Validate this layer”."
+        )
     draft.write_address()
 
 

@@ -1,15 +1,13 @@
 """What is said of a source that is validated: the checks of its layers, those of its own, and the versions to pin."""
 
 import hashlib
-import json
 import platform
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
-from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
 
@@ -18,110 +16,16 @@ from mha_viz.analysis.validation import CANNOT, FAIL, GROUPS, PASS, QUESTIONS, C
 from mha_viz.analysis.validation.check import Cannot, Measured, gap, question
 from mha_viz.core.attend import attend
 from mha_viz.core.batch import Batch
-from mha_viz.core.intervention import Intervention, changed
-from mha_viz.core.rules import Wrong
-from mha_viz.recording import Recording
-from mha_viz.settings import Settings, View, from_address, from_json
-from mha_viz.settings.interventions import read_interventions
+from mha_viz.core.intervention import Intervention
+from mha_viz.settings import Settings
 from mha_viz.sources import models
 from mha_viz.sources.models import MODELS, parameters, score
-from mha_viz.sources.synthetic import synthetic
 from mha_viz.sources.tasks import HELD_OUT, TASKS, TRAINING
 from mha_viz.sources.tiny import TOKENS, tiny_layer
-from mha_viz.sources.trained import Trained, trained
+from mha_viz.sources.trained import Trained
 
 BY_HAND = (0.198, 0.401, 0.401)  # query 0 of head 0: softmax of (2, 3, 3) / √2, to three digits
 PACKAGES = ("torch", "numpy", "safetensors", "streamlit", "plotly", "transformers", "tokenizers", "gguf")
-
-
-@dataclass(frozen=True, eq=False)
-class Of:
-    """A source to validate: its ``name``, its layers as ``traces``, and the ``settings`` that it was made from, which are Settings,
-    Trained, Pretrained, or None for a file."""
-
-    name: str
-    traces: tuple
-    settings: object = None
-
-
-def source(settings):
-    """The Of of these Settings, Trained or Pretrained, or of a Recording. Raises Wrong where it cannot be had."""
-    if isinstance(settings, Recording):
-        return Of("recording", settings.traces)
-    if isinstance(settings, Settings):
-        return Of(source_name(settings), (synthetic(settings),), settings)
-    if isinstance(settings, Trained):
-        return Of(settings.model, trained(settings).recording.traces, settings)
-    from mha_viz.sources.pretrained import pretrained
-
-    return Of(settings.name, pretrained(settings).traces, settings)
-
-
-def source_name(settings):
-    """What the layer of these Settings is called."""
-    return "tiny layer, worked by hand" if settings.case == "tiny" else f"untrained layer, seed {settings.seed}"
-
-
-def source_of_file(path):
-    """The Of of a file: Settings as JSON (a "source" among them, "trained" or "pretrained", makes it those), a recording, weights or maps.
-
-    Raises Wrong where it is none of these, or where something has to be asked that nobody can answer here.
-    """
-    path = Path(path)
-    if path.suffix == ".json" and path.is_file():
-        try:
-            held = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise Wrong("file", path.name, f"must be JSON: {error}.") from None
-        if isinstance(held, dict):
-            kind = kind_of(held.pop("source", None))
-            return source(from_json(json.dumps(held), kind))
-    from mha_viz.sources.files import look, open_found
-
-    found = look(path.name, path)
-    if found.kind == "tokens":
-        raise Wrong("file", path.name, "holds tokens alone: there is no attention in it to check.")
-    return replace(source(open_found(found)), name=path.name)
-
-
-def source_of_address(text):
-    """The Of of an address as the pages write it, the whole of it or from its "?" on, with what its View changes in a layer.
-
-    Raises Wrong for a value that is bad, or where it names a file, which an address does not hold.
-    """
-    path, _, query = text.rpartition("?")
-    try:
-        query = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query)))
-    except ValueError:
-        raise Wrong("address", text, 'must spell settings, as in "?seed=8&causal=1".') from None
-    on_models = urlsplit(path).path.rstrip("/").endswith("models")
-    kind = kind_of(query.pop("source", "trained" if on_models else None))
-    fields, view, notes = from_address(query, kind)
-    if notes:
-        raise notes[0]
-    return changed_by(source(kind(**fields)), View(**view))
-
-
-def changed_by(of, view):
-    """The same source with what this View changes in one layer of it."""
-    asked = read_interventions(view.what_if)
-    if view.layer >= len(asked) or view.layer >= len(of.traces):
-        return of
-    traces = list(of.traces)
-    traces[view.layer] = changed(traces[view.layer], asked[view.layer])
-    return replace(of, traces=tuple(traces))
-
-
-def kind_of(name):
-    """The dataclass of settings of the source of this name, Settings for None."""
-    from mha_viz.sources.pretrained import Pretrained
-
-    kinds = {None: Settings, "trained": Trained, "pretrained": Pretrained}
-    if name == "file":
-        raise Wrong("source", name, "is a file, which no address holds: name the file itself.")
-    if name not in kinds:
-        raise Wrong("source", name, "must be trained or pretrained.", [{"source": "trained"}, {"source": "pretrained"}])
-    return kinds[name]
 
 
 def validate(of, layer=None):
@@ -262,7 +166,11 @@ def versions(of):
     if settings is None:
         return found | {"model": "a recording: not known", "tokenizer": "not known", "generation": "not known"}
     if isinstance(settings, Settings):
-        return found | {"model": f"{of.name} (no trained weights)", "tokenizer": "none: words are split at white space", "generation": none}
+        return found | {
+            "model": f"{of.name} (no trained weights)",
+            "tokenizer": "none: words are split at white space",
+            "generation": none,
+        }
     if isinstance(settings, Trained):
         path, made = models.DATA / f"{settings.model}.safetensors", models.record(settings.model)
         kept = "final weights" if settings.snapshot is None else f"after {settings.snapshot} steps"
@@ -313,4 +221,7 @@ def report(of, done):
 
 
 def as_json(check: Check):
-    return {name: str(value) if isinstance(value, float) and not np.isfinite(value) else value for name, value in vars(check).items()}
+    return {
+        name: str(value) if isinstance(value, float) and not np.isfinite(value) else value
+        for name, value in vars(check).items()
+    }

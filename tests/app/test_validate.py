@@ -9,7 +9,8 @@ import mha_viz as mv
 from mha_viz import Settings, Trained, synthetic, trained
 from mha_viz.analysis.validation import QUESTIONS, contract_text
 from mha_viz.pages import checked, warm
-from mha_viz.studies.validation import OF_TRAINED, source, validate
+from mha_viz.sources.source import source
+from mha_viz.studies.validation import OF_TRAINED, validate
 from tests.app.screen import APP, AppTest, models, page_text, press, set_to, to_page, unescaped
 
 SMALL = {"embed_dim": "8", "num_heads": "2", "batch_size": "2", "seq_len": "4", "padding": "1"}

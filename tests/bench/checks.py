@@ -6,7 +6,8 @@ import sys
 import time
 
 from mha_viz.settings import Settings
-from mha_viz.studies.validation import source, validate
+from mha_viz.sources.source import source
+from mha_viz.studies.validation import validate
 from tests.bench.clock import Row, milliseconds
 
 AT_MOST, TURNS, STARTS = 2, 15, 5  # seconds

@@ -4,7 +4,8 @@ import pytest
 
 from mha_viz import Settings
 from mha_viz.analysis.validation import QUESTIONS
-from mha_viz.studies.validation import source, validate
+from mha_viz.sources.source import source
+from mha_viz.studies.validation import validate
 from tests.browser.person import IDLE, eventually
 
 pytestmark = pytest.mark.browser

@@ -1,4 +1,4 @@
-"""What a source is told beyond its layers' checks, where sources come from, and what is written down to be pinned."""
+"""What a source is told beyond its layers' checks, and what is written down to be pinned."""
 
 import json
 from dataclasses import replace
@@ -7,25 +7,21 @@ import numpy as np
 import pytest
 import torch
 
-from mha_viz import Intervention, Recording, Settings, View, Wrong, attend, synthetic, trained
+from mha_viz import Intervention, Recording, Settings, attend, synthetic
 from mha_viz.analysis.layout import module_of
 from mha_viz.analysis.validation import QUESTIONS
 from mha_viz.core.maps import trace_of_maps
-from mha_viz.settings import to_address, to_json
 from mha_viz.settings.settings import TINY
+from mha_viz.sources.source import source, source_of_file
 from mha_viz.sources.trained import Trained
 from mha_viz.studies import training, validation
 from mha_viz.studies.validation import (
     Held,
     Tiny,
-    changed_by,
     held_out_disjoint,
     held_out_one_head,
     held_out_score,
     report,
-    source,
-    source_of_address,
-    source_of_file,
     summary,
     tiny,
     validate,
@@ -53,7 +49,11 @@ def test_the_tutorials_layer_passes_all_that_can_be_checked_of_it():
 def test_left_padding_under_a_causal_mask_is_found():
     """The loss is a fine number, and the model is dead."""
     found = {check.name: check for check in validate(source(Settings(causal=True, padding_side="left")))}
-    assert {name for name, check in found.items() if check.verdict == "fail"} == {"no_key", "gradients_finite", "gradients_padding"}
+    assert {name for name, check in found.items() if check.verdict == "fail"} == {
+        "no_key",
+        "gradients_finite",
+        "gradients_padding",
+    }
     assert found["no_key"].figure == 24
     assert "0.03573" in found["gradients_finite"].words
     assert "49,152 of in_proj_weight" in found["gradients_finite"].words
@@ -81,7 +81,10 @@ def test_numbers_that_are_not_finite_are_found_and_nothing_breaks():
     trace = synthetic(SMALL)
     query = np.array(trace.batch.query)
     query[0, 1, 2] = np.nan
-    for broken in (attend(trace.layer, replace(trace.batch, query=query)), attend(trace.layer, replace(trace.batch, query=query * np.inf))):
+    for broken in (
+        attend(trace.layer, replace(trace.batch, query=query)),
+        attend(trace.layer, replace(trace.batch, query=query * np.inf)),
+    ):
         found = {check.name: check for check in validate(source(Recording((broken,))))}
         assert found["input_values"].verdict == found["row_sums"].verdict == "fail"
         assert all(check.words for check in found.values())
@@ -175,55 +178,6 @@ def test_the_training_data_is_what_training_draws(monkeypatch):
     np.testing.assert_array_equal(validation.training_sequences("look-both-ways-2")[: len(batches)], batches)
 
 
-# Where sources come from
-
-
-def test_settings_in_a_file_and_in_an_address_are_one_source(tmp_path):
-    path = tmp_path / "settings.json"
-    path.write_text(to_json(SMALL))
-    address = "http://localhost:8501/?" + "&".join(f"{name}={value}" for name, value in to_address(**vars(SMALL)).items())
-    for of in (source_of_file(path), source_of_address(address)):
-        assert of.settings == SMALL
-        np.testing.assert_array_equal(of.traces[0].weights, synthetic(SMALL).weights)
-    assert source_of_address("").settings == Settings()
-
-
-def test_an_address_of_the_models_page_and_settings_of_a_model(tmp_path):
-    assert source_of_address("http://localhost:8501/models?model=look-both-ways-2&batch_size=2").settings == MODEL
-    assert source_of_address("?source=trained&model=look-both-ways-2&batch_size=2").settings == MODEL
-    path = tmp_path / "model.json"
-    path.write_text(json.dumps({"source": "trained"} | vars(MODEL)))
-    assert source_of_file(path).settings == MODEL
-
-
-def test_what_if_is_part_of_an_address():
-    of = source_of_address("?embed_dim=8&num_heads=2&what_if=0:keys=1")
-    assert of.traces[0].mask[..., 1].all()
-    assert changed_by(source(SMALL), View()).traces[0].layer is not None
-
-
-@pytest.mark.parametrize(
-    ("address", "said"),
-    [("?embed_dim=7", "divisible"), ("?heads_=3", "is no setting"), ("?source=file&file=a", "no address holds"),
-     ("?source=radio", "trained or pretrained"), ("?causal", "must spell settings"), ("?model=gpt", "is no setting")],
-)  # fmt: skip
-def test_a_bad_address_is_named(address, said):
-    with pytest.raises(Wrong, match=said):
-        source_of_address(address)
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "said"),
-    [("gone.json", None, "no such file"), ("bad.json", "{", "must be JSON"), ("other.json", '{"heads": 3}', "is no setting"),
-     ("list.json", '["a", "b"]', "tokens alone"), ("wrong.json", '{"num_heads": 3}', "divisible")],
-)  # fmt: skip
-def test_a_bad_file_is_named(tmp_path, name, content, said):
-    if content is not None:
-        (tmp_path / name).write_text(content)
-    with pytest.raises(Wrong, match=said):
-        source_of_file(tmp_path / name)
-
-
 # What is pinned
 
 
@@ -240,8 +194,3 @@ def test_the_report_is_json_whatever_the_figures():
     text = json.dumps(report(of, list(validate(of))), allow_nan=False)
     assert '"figure": "inf"' in text
     assert {"of", "checks", "versions"} == json.loads(text).keys()
-
-
-def test_a_trained_models_layers_are_those_that_ran():
-    of = source(MODEL)
-    np.testing.assert_array_equal(of.traces[0].weights, trained(MODEL).recording.traces[0].weights)

@@ -1,0 +1,45 @@
+"""``validate``: check a layer and its input."""
+
+import json
+from pathlib import Path
+
+from mha_viz.core.rules import Wrong
+
+ABOUT = "check a layer and its input; the exit status is 1 if a check fails"
+
+
+def options(parser):
+    about_file = "settings as JSON, a recording, weights or attention maps (default: the tutorial's layer)"
+    parser.add_argument("file", nargs="?", type=Path, help=about_file)
+    parser.add_argument(
+        "--address", metavar='"?…"', help="the address of a page, or its part from the ? on, in place of a file"
+    )
+    parser.add_argument("--json", action="store_true", help='write {"of": …, "checks": […], "versions": {…}}')
+
+
+def run(options):
+    """Run every check, print each as it is done, or all as JSON; 1 if one fails."""
+    from mha_viz.settings import Settings
+    from mha_viz.sources.source import source, source_of_address, source_of_file
+    from mha_viz.studies import validation
+
+    if options.file is not None and options.address is not None:
+        raise Wrong("address", options.address, "stands beside a file: give a file or an address, not both.")
+    if options.file is not None:
+        of = source_of_file(options.file)
+    elif options.address is not None:
+        of, _ = source_of_address(options.address)
+    else:
+        of = source(Settings())
+    done = []
+    for check in validation.validate(of):
+        done.append(check)
+        if not options.json:
+            measured = f"{check.measured}: " if check.measured else ""
+            print(f"{check.verdict:<10}  {check.title} · {check.of}\n{'':12}{measured}{check.words}", flush=True)
+    if options.json:
+        print(json.dumps(validation.report(of, done), indent=1, ensure_ascii=False))
+    else:
+        print(f"\n{validation.summary(done)}")
+        print("\n".join(f"{name}: {version}" for name, version in validation.versions(of).items()))
+    return int(any(check.verdict == "fail" for check in done))

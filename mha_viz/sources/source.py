@@ -1,0 +1,121 @@
+"""A source by its spelling: settings, the address of a page, or a file. What a command line opens, and what is said of it."""
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
+
+from mha_viz.core.intervention import changed
+from mha_viz.core.rules import Wrong
+from mha_viz.recording import Recording
+from mha_viz.settings import Settings, View, from_address, from_json
+from mha_viz.settings.interventions import read_interventions
+from mha_viz.sources.synthetic import synthetic
+from mha_viz.sources.trained import Trained, trained
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """What is looked at: its ``name``, its layers as ``traces``, and the ``settings`` that it was made from, which are Settings, Trained,
+    Pretrained, or None for a file."""
+
+    name: str
+    traces: tuple
+    settings: object = None
+
+
+def source(settings):
+    """The Source of these Settings, Trained or Pretrained, or of a Recording. Raises Wrong where it cannot be had."""
+    if isinstance(settings, Recording):
+        return Source("recording", settings.traces)
+    if isinstance(settings, Settings):
+        return Source(source_name(settings), (synthetic(settings),), settings)
+    if isinstance(settings, Trained):
+        return Source(settings.model, trained(settings).recording.traces, settings)
+    from mha_viz.sources.pretrained import pretrained
+
+    return Source(settings.name, pretrained(settings).traces, settings)
+
+
+def source_name(settings):
+    """What the layer of these Settings is called."""
+    return "tiny layer, worked by hand" if settings.case == "tiny" else f"untrained layer, seed {settings.seed}"
+
+
+def source_of_file(path):
+    """The Source of a file: Settings as JSON (a "source" among them, "trained" or "pretrained", makes it those), a recording, weights or
+    maps.
+
+    Raises Wrong where it is none of these, or where something has to be asked that nobody can answer here.
+    """
+    path = Path(path)
+    if path.suffix == ".json" and path.is_file():
+        try:
+            held = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise Wrong("file", path.name, f"must be JSON: {error}.") from None
+        if isinstance(held, dict):
+            kind = kind_of(held.pop("source", None))
+            return source(from_json(json.dumps(held), kind))
+    from mha_viz.sources.files import look, open_found
+
+    found = look(path.name, path)
+    if found.kind == "tokens":
+        raise Wrong("file", path.name, "holds tokens alone: there is no attention in it.")
+    return replace(source(open_found(found)), name=path.name)
+
+
+def source_of_address(text):
+    """The Source of an address as the pages write it, the whole of it or from its "?" on, with what its View changes in a layer; and that
+    View.
+
+    Raises Wrong for a value that is bad, or where it names a file, which an address does not hold.
+    """
+    path, query = _taken_apart(text)
+    on_models = urlsplit(path).path.rstrip("/").endswith("models")
+    kind = kind_of(query.pop("source", "trained" if on_models else None))
+    fields, view, notes = from_address(query, kind)
+    if notes:
+        raise notes[0]
+    view = View(**view)
+    return changed_by(source(kind(**fields)), view), view
+
+
+def view_of_address(text):
+    """The View of an address, whatever it is a view of. Raises Wrong for a value of it that is bad."""
+    _, query = _taken_apart(text)
+    _, view, notes = from_address({name: value for name, value in query.items() if name in View.__dataclass_fields__})
+    if notes:
+        raise notes[0]
+    return View(**view)
+
+
+def _taken_apart(text):
+    """What stands before the "?" of an address, and what after it by name."""
+    path, _, query = text.rpartition("?")
+    try:
+        return path, dict(parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query)))
+    except ValueError:
+        raise Wrong("address", text, 'must spell settings, as in "?seed=8&causal=1".') from None
+
+
+def changed_by(of, view):
+    """The same Source with what this View changes in one layer of it."""
+    asked = read_interventions(view.what_if)
+    if view.layer >= len(asked) or view.layer >= len(of.traces):
+        return of
+    traces = list(of.traces)
+    traces[view.layer] = changed(traces[view.layer], asked[view.layer])
+    return replace(of, traces=tuple(traces))
+
+
+def kind_of(name):
+    """The dataclass of settings of the source of this name, Settings for None."""
+    from mha_viz.sources.pretrained import Pretrained
+
+    kinds = {None: Settings, "trained": Trained, "pretrained": Pretrained}
+    if name == "file":
+        raise Wrong("source", name, "is a file, which no address holds: name the file itself.")
+    if name not in kinds:
+        raise Wrong("source", name, "must be trained or pretrained.", [{"source": "trained"}, {"source": "pretrained"}])
+    return kinds[name]
