@@ -1,6 +1,7 @@
-"""Recordings: every attention call of one run, and the file that keeps them."""
+"""Recordings: every attention call of one run, and the files that keep them."""
 
 import json
+import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from mha_viz.core.tokens import Tokens
 from mha_viz.core.trace import Trace
 
 FORMAT = "mha_viz recording 1"
+HELD = "recording"  # the array of an NPZ that holds the same as the other file, as bytes
 
 
 @dataclass(frozen=True)
@@ -39,32 +41,57 @@ class Recording:
     While ``record`` records it is empty; it is filled when the run ends.
 
     ``notes`` are sentences about the recording itself: what it left out, what it changed. ``cause`` is None where all is finite, or
-    where nobody looked.
+    where nobody looked. ``address`` is that of the page whose settings made it, from the "?" on, "" where it was recorded.
     """
 
     traces: tuple[Trace, ...]
     notes: tuple[str, ...] = ()
     cause: Cause | None = None
+    address: str = ""
 
     def save(self, path):
-        """Write a ``.safetensors`` file that ``load`` reads: q, k, v, masks and what is known around them, or the maps alone.
+        """Write a file that ``load`` reads: ``.safetensors`` holds q, k, v, masks and what is known around them, or the maps alone;
+        ``.npz`` that and every tensor of each Trace besides, by its name ("weights"; of several Traces "0.weights", …).
 
         Raises Wrong where heads were put off in maps alone.
         """
         from safetensors.numpy import save_file
 
+        temporary = Path(f"{path}.part")  # nothing half-written is ever found under the name itself
+        try:
+            if Path(path).suffix == ".npz":
+                with temporary.open("wb") as file:
+                    np.savez(file, **self._arrays())
+            else:
+                tensors, metadata = self._parts()
+                save_file(tensors, temporary, metadata)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def _arrays(self):
+        """By name, every tensor of each Trace as NumPy holds it, its tokens, and this recording as bytes."""
+        from safetensors.numpy import save
+
+        found = {HELD: np.frombuffer(save(*self._parts()), np.uint8)}
+        for i, trace in enumerate(self.traces):
+            before = f"{i}." if len(self.traces) > 1 else ""
+            known = {name: getattr(trace, name) for name in Trace.fields() if trace.has(name)}
+            known |= {"query_tokens": np.array(trace.query_tokens), "key_tokens": np.array(trace.key_tokens)}
+            known["query_padding"] = trace.query_padding
+            found |= {f"{before}{name}": array for name, array in known.items() if array is not None}
+        return found
+
+    def _parts(self):
+        """(arrays by name, metadata) as safetensors takes them."""
         tensors, calls = {}, []
         for i, trace in enumerate(self.traces):
             kept, described = _taken_apart(trace)
             tensors |= {f"{i}.{name}": np.ascontiguousarray(array) for name, array in kept.items()}
             calls.append(described)
-        about = {"format": FORMAT, "calls": calls, "notes": self.notes, "cause": self.cause and vars(self.cause)}
-        temporary = Path(f"{path}.part")  # nothing half-written is ever found under the name itself
-        try:
-            save_file(tensors, temporary, {"mha_viz": json.dumps(about, ensure_ascii=False)})
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        cause = self.cause and vars(self.cause)
+        about = {"format": FORMAT, "calls": calls, "notes": self.notes, "cause": cause, "address": self.address}
+        return tensors, {"mha_viz": json.dumps(about, ensure_ascii=False)}
 
 
 def load(path):
@@ -73,7 +100,7 @@ def load(path):
     try:
         traces = tuple(_put_together(tensors, i, described) for i, described in enumerate(about["calls"]))
         cause = about["cause"] and Cause(**about["cause"])
-        return Recording(traces, tuple(about["notes"]), cause)
+        return Recording(traces, tuple(about["notes"]), cause, about.get("address", ""))  # older files lack the last
     except (KeyError, TypeError, ValueError) as error:
         raise Wrong("file", str(path), f"is a recording whose parts do not fit each other: {error}.") from error
 
@@ -84,13 +111,11 @@ def is_recording(metadata):
 
 
 def _read(path):
-    from safetensors import SafetensorError, safe_open
+    from safetensors import SafetensorError
 
     try:
-        with safe_open(path, "numpy") as file:
-            metadata = file.metadata()
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-    except (SafetensorError, OSError, TypeError) as error:
+        tensors, metadata = _read_npz(path) if zipfile.is_zipfile(path) else _read_safetensors(path)
+    except (SafetensorError, OSError, TypeError, zipfile.BadZipFile) as error:
         raise Wrong("file", str(path), f"cannot be read as safetensors: {error}.") from error
     if not is_recording(metadata):
         raise Wrong("file", str(path), "holds tensors and no recording: recording.save(…) writes one.")
@@ -102,6 +127,24 @@ def _read(path):
     if written != FORMAT:
         raise Wrong("file", str(path), f"has the format {written!r}; this version reads {FORMAT!r}.")
     return tensors, about
+
+
+def _read_safetensors(path):
+    from safetensors import safe_open
+
+    with safe_open(path, "numpy") as file:
+        return {name: file.get_tensor(name) for name in file.keys()}, file.metadata()  # noqa: SIM118 (not a dict)
+
+
+def _read_npz(path):
+    from safetensors.numpy import load
+
+    with np.load(path, allow_pickle=False) as arrays:
+        if HELD not in arrays:
+            raise Wrong("file", str(path), "holds arrays and no recording: recording.save(…) writes one.")
+        held = arrays[HELD].tobytes()
+    length = int.from_bytes(held[:8], "little")
+    return load(held), json.loads(held[8 : 8 + length])["__metadata__"]
 
 
 def _taken_apart(trace):
@@ -123,6 +166,8 @@ def _taken_apart(trace):
             )
         return arrays | {"weights": trace.probabilities}, described
     call = call_of(trace)
+    if trace.has("keep_scale") and trace.keep_scale is not None:
+        arrays["keep_scale"] = trace.keep_scale
     for name in ("q", "k", "v", "out_weight", "out_bias"):
         if getattr(call, name) is not None:
             arrays[name] = getattr(call, name)
@@ -153,6 +198,5 @@ def _computed(tensors, i, described):
         )  # checked as what they were made from
     mask = replace(Mask(**described["mask"]), **{name: arrays.get(name) for name in ("padded", "dense", "bias")})
     known = {name: arrays.get(name) for name in ("v", "out_weight", "out_bias")}
-    return trace_of_call(
-        Call(arrays["q"], arrays["k"], **known, mask=mask, scale=described["scale"], tokens=tokens, name=described["name"])
-    )
+    call = Call(arrays["q"], arrays["k"], **known, mask=mask, scale=described["scale"], tokens=tokens, name=described["name"])
+    return trace_of_call(call, keep_scale=arrays.get("keep_scale"))

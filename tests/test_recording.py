@@ -50,15 +50,17 @@ def attended():
 TRACES = {
     "call": grouped, "sixteen bits": lambda: grouped(np.float16), "double": lambda: grouped(np.float64), "no values": scores_alone,
     "maps": finished_maps, "attended": attended, "synthetic": lambda: synthetic(Settings(embed_dim=8, num_heads=2)),
+    "dropout": lambda: synthetic(Settings(embed_dim=8, num_heads=2, training=True, dropout=0.4)),
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("suffix", ["safetensors", "npz"])
 @pytest.mark.parametrize("kind", TRACES)
-def test_what_is_saved_comes_back(kind, tmp_path):
-    trace, path = TRACES[kind](), tmp_path / "run.safetensors"
-    Recording((trace,), ("a note",), Cause(0, "why", 1, None, 2)).save(path)
+def test_what_is_saved_comes_back(kind, suffix, tmp_path):
+    trace, path = TRACES[kind](), tmp_path / f"run.{suffix}"
+    Recording((trace,), ("a note",), Cause(0, "why", 1, None, 2), "seed=3").save(path)
     again = mha_viz.load(path)
-    assert again.notes == ("a note",) and again.cause == Cause(0, "why", 1, None, 2)
+    assert again.notes == ("a note",) and again.cause == Cause(0, "why", 1, None, 2) and again.address == "seed=3"
     (loaded,) = again.traces
     assert (loaded.name, loaded.scale) == (trace.name, trace.scale)
     assert (loaded.query_tokens, loaded.key_tokens, loaded.num_positions) == (
@@ -74,6 +76,20 @@ def test_what_is_saved_comes_back(kind, tmp_path):
             ours, theirs = getattr(trace, name), getattr(loaded, name)
             assert (ours is None) == (theirs is None), name
             assert ours is None or np.allclose(ours, theirs, atol=1e-6, equal_nan=True), name
+
+
+def test_an_npz_holds_every_tensor_by_name_and_the_same_bytes_each_time(tmp_path):
+    trace = synthetic(Settings(embed_dim=8, num_heads=2, causal=True))
+    for name in ("a.npz", "b.npz"):
+        Recording((trace,)).save(tmp_path / name)
+    assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
+    with np.load(tmp_path / "a.npz") as held:
+        assert held["query_tokens"].tolist() == [list(item) for item in trace.query_tokens]
+        for name in ("q", "scores", "mask", "weights", "mean_weights", "undefined", "output"):
+            assert np.array_equal(held[name], getattr(trace, name), equal_nan=name != "mask"), name
+    Recording((trace, trace)).save(tmp_path / "two.npz")
+    with np.load(tmp_path / "two.npz") as held:
+        assert {"0.weights", "1.weights"} <= set(held)
 
 
 def test_rules_are_saved_as_rules(tmp_path):
@@ -125,7 +141,7 @@ def test_other_files_are_told_what_they_are(tmp_path):
     with pytest.raises(Wrong, match="cannot be read"):
         mha_viz.load(tmp_path)
     np.savez(tmp_path / "maps.npz", a=np.ones(3))
-    with pytest.raises(Wrong, match="cannot be read as safetensors"):
+    with pytest.raises(Wrong, match="arrays and no recording"):
         mha_viz.load(tmp_path / "maps.npz")
     save_file({"weight": np.ones(3)}, tmp_path / "weights.safetensors")
     with pytest.raises(Wrong, match="tensors and no recording"):

@@ -79,8 +79,7 @@ def beside(layer, batch, *, prompt=1, num_kv_heads=None, dtype="float32", traini
     found = decode(shared, batch, **how, generator=torch.Generator().manual_seed(seed))
     if full.dropped is None:
         return Beside(found, full, difference(found, full))
-    draws = ~full.dropped / (1 - layer.dropout) if layer.dropout < 1 else np.zeros(full.dropped.shape)
-    return Beside(found, full, difference(found, full), difference(decode(shared, batch, **how, draws=draws), full))
+    return Beside(found, full, difference(found, full), difference(decode(shared, batch, **how, draws=full.keep_scale), full))
 
 
 def lengths(decoding, item=0):

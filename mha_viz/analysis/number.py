@@ -119,9 +119,7 @@ def _softmax(trace, row, key):
 def _dropout(trace, row, key):
     if not trace.has("dropped") or trace.dropped is None:
         return {"dropped": None, "keep_scale": None}
-    if trace.dropped[row][key]:
-        return {"dropped": True, "keep_scale": 0.0}
-    return {"dropped": False, "keep_scale": None if trace.layer is None else 1 / (1 - trace.layer.dropout)}
+    return {"dropped": bool(trace.dropped[row][key]), "keep_scale": float(trace.keep_scale[row][key])}
 
 
 def _output(trace, row, key):

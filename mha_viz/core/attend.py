@@ -39,8 +39,9 @@ def attend(layer, batch, engine="torch", dtype="float32", training=False, genera
     )
 
 
-def trace_of_call(call, *, later=False):
-    """The Trace of a Call: everything from q, k and v on, with dropout left out; what the Call does not know is absent.
+def trace_of_call(call, *, keep_scale=None, later=False):
+    """The Trace of a Call: everything from q, k and v on; what the Call does not know is absent. Dropout is what ``keep_scale``
+    [N, H, L, S] says, see Trace; left out where None.
 
     Nothing is computed before it is read. Raises Wrong where the maps would not fit into memory; where ``later`` is True, not before
     one of them is read: what was recorded can then be kept whole.
@@ -60,12 +61,12 @@ def trace_of_call(call, *, later=False):
 
         return read
 
-    fields = compute_call(call)
+    fields = compute_call(call, keep_scale)
     if later:
         fields = {name: checked(make) for name, make in fields.items()}
     else:
         check()
-    return Trace(fields, tokens=call.tokens, rules=call.mask, call=call, name=call.name)
+    return Trace(fields, tokens=call.tokens, rules=call.mask, call=call, training=keep_scale is not None, name=call.name)
 
 
 def call_of(trace):

@@ -31,18 +31,18 @@ def compute(layer, batch, mask, dtype, keep_scale=None):
     return dict.fromkeys(Trace.fields(), Steps(shape, q, k, v, mask, dtype, scale, out, keep_scale).leave)
 
 
-def compute_call(call):
+def compute_call(call, keep_scale=None):
     """The fields of a Trace of this Call, in float32, or float64 where it was recorded in that; those that it cannot know left out.
 
-    Nothing is made of the Call before a field is read, so that a recording of many calls takes no more than these.
+    ``keep_scale`` is as in ``compute``. Nothing is made of the Call before a field is read, so that a recording of many calls takes no more than these.
     """
-    steps = cache(lambda: _steps_of_call(call))
+    steps = cache(lambda: _steps_of_call(call, keep_scale))
     known = [name for name in Trace.fields() if call.v is not None or name not in ("v", "head_outputs", "concat", "output")]
     known = [name for name in known if call.out_weight is not None or name != "output"]
     return dict.fromkeys(known, lambda name: steps().leave(name))
 
 
-def _steps_of_call(call):
+def _steps_of_call(call, keep_scale):
     dtype = torch.float64 if call.q.dtype == np.float64 else torch.float32
     H, groups = call.num_heads, call.k.shape[1]
     q, k, v, weight, bias = (
@@ -51,7 +51,7 @@ def _steps_of_call(call):
     k, v = (t if t is None or groups == H else t.repeat_interleave(H // groups, dim=1) for t in (k, v))  # [N, H, S, D|Dv]
     shape = *call.q.shape[:3], call.k.shape[2]
     flat = [t if t is None else t.flatten(0, 1) for t in (q, k, v)]  # [N·H, L|S, D|Dv] each
-    return Steps(shape, *flat, call.mask, dtype, call.scale, None if weight is None else (weight, bias))
+    return Steps(shape, *flat, call.mask, dtype, call.scale, None if weight is None else (weight, bias), keep_scale)
 
 
 class step:

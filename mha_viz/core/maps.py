@@ -32,6 +32,7 @@ def trace_of_maps(weights, tokens=None, name="attention", close=None):
         "mean_weights": lambda _: read_only(weights.mean(axis=1)),  # [N, L, S]
         "mask": read_only(np.broadcast_to(hidden, weights.shape) | undefined[..., None]),
         "mask_bias": None,
+        "keep_scale": None,
         "dropped": None,
         "undefined": read_only(undefined),
     }

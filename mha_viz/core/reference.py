@@ -52,6 +52,7 @@ def compute(layer, batch, mask, dtype, keep_scale=None):
     fields |= {
         "mask": hidden,
         "mask_bias": bias,
+        "keep_scale": None if keep_scale is None else read_only(keep_scale),
         "dropped": None if keep_scale is None else read_only(keep_scale == 0),
         "mean_weights": read_only(fields["weights"].mean(axis=1)),  # [N, L, S]
         "undefined": read_only(hidden.all(axis=-1)),  # [N, H, L]

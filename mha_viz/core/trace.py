@@ -50,6 +50,7 @@ class Trace:
     mask = Field("[N, H, L, S] bool, True where a query may not attend (a broadcast view).")
     mask_bias = Field("[N, H, L, S] what an additive mask adds to the scores (a broadcast view), or None.")
     probabilities = Field("[N, H, L, S] after mask and softmax, before dropout: what statistics use. NaN in undefined rows.")
+    keep_scale = Field("[N, H, L, S] what dropout multiplies the probabilities by, 0 or 1 / (1 − p); None where there is no dropout.")
     dropped = Field("[N, H, L, S] bool, True where dropout zeroes a weight; None where there is no dropout.")
     weights = Field("[N, H, L, S] after dropout, what nn.MultiheadAttention returns; the probabilities in eval mode.")
     mean_weights = Field("[N, L, S] the weights' average over heads.")
@@ -95,7 +96,7 @@ class Trace:
         What came before the maps and after them is known of its ``plain`` alone, so that nobody derives it from another quantity.
         """
         about = {name: getattr(self, name) for name in ("tokens", "rules", "layer", "batch", "call", "training", "name", "off")}
-        masks = {name: self._fields[name] for name in ("mask", "mask_bias", "dropped") if name in self._fields}
+        masks = {name: self._fields[name] for name in ("mask", "mask_bias", "keep_scale", "dropped") if name in self._fields}
         return Trace(masks | maps, **about, quantity=quantity, plain=Trace(self._fields, **about))  # not self: see shown_trace
 
     @property

@@ -115,7 +115,7 @@ def test_tokens_may_hold_extra_columns():
 
 def test_nothing_is_made_of_it_before_it_is_read(monkeypatch):
     made = []
-    monkeypatch.setattr("mha_viz.core.engine._steps_of_call", lambda call: made.append(call))
+    monkeypatch.setattr("mha_viz.core.engine._steps_of_call", lambda call, keep_scale: made.append(call))
     trace = trace_of_call(call())
     assert trace.has("weights") and not made
     with pytest.raises(AttributeError):

@@ -310,7 +310,7 @@ def test_nothing_is_computed_before_it_is_read():
     steps = trace._fields["q"].__self__  # the engine's own, which keeps what it has made
 
     def made():
-        return vars(steps).keys() & set(Trace.fields())
+        return vars(steps).keys() & set(Trace.fields()) - {"keep_scale"}  # which is given
 
     assert made() == {"q", "k", "v"}
     assert trace.undefined.shape == (N, H, L)
@@ -375,7 +375,7 @@ def test_shapes():
     }  # fmt: skip
     for how in ("torch", "numpy"):
         trace = attend(layer, batch, engine=how, training=False)
-        for name in set(Trace.fields()) - {"dropped", "mask_bias"}:
+        for name in set(Trace.fields()) - {"keep_scale", "dropped", "mask_bias"}:
             assert getattr(trace, name).shape == right.get(name, (N, H, L, S + extra)), name
     assert trace.key_tokens[0] == ("a", "b", "c", "d", "bias_k", "zero")
     assert trace.query_tokens[1] == ("0", "1", "2", "3", "4")

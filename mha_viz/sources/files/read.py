@@ -15,7 +15,7 @@ import numpy as np
 
 from mha_viz.core.arrays import as_array
 from mha_viz.core.rules import Wrong
-from mha_viz.recording import is_recording, load
+from mha_viz.recording import HELD, is_recording, load
 
 LARGEST = 2 * 2**30  # bytes that are read at once; of a larger .safetensors or .pt on a disk, the tensors that are asked for
 LARGEST_TEXT = 4 * 2**20  # bytes
@@ -63,7 +63,7 @@ def read_file(name, data):
         with reading(name):
             return "tensors", {"": _numpy(name, "", lambda: _opened(data), size)}
     if start.startswith((b"PK\x03\x04", b"PK\x05\x06")):  # with members, and without
-        return "tensors", _zip(name, data)
+        return _zip(name, data)
     if start.startswith(b"\x80"):  # a pickle, as torch.save wrote before 1.6
         check_size(name, size)
         return "tensors", _torch(name, data, mmap=False)
@@ -167,7 +167,7 @@ def _recording_at(name, path):
 
 
 def _zip(name, data):
-    """The tensors of an ``.npz`` or of what ``torch.save`` wrote."""
+    """A Recording or the tensors of an ``.npz``, or those of what ``torch.save`` wrote."""
     with reading(name), _opened(data) as file, zipfile.ZipFile(file) as archive:
         members = archive.infolist()
     size = sum(member.file_size for member in members)
@@ -176,17 +176,19 @@ def _zip(name, data):
             raise Wrong("file", name, "is compressed, which torch.save never does: it is not read.")
         if isinstance(data, bytes):
             check_size(name, size)
-        return _torch(name, data, mmap=not isinstance(data, bytes))
+        return "tensors", _torch(name, data, mmap=not isinstance(data, bytes))
     if any(not member.filename.endswith(".npy") for member in members):
         raise Wrong("file", name, f"is a zip archive of something else. What can be opened is {OPENED}.")
     check_size(name, size)
+    if any(member.filename == f"{HELD}.npy" for member in members):
+        return "recording", _recording_in(name, data) if isinstance(data, bytes) else _recording_at(name, data)
 
     def opened(member):
         with _opened(data) as file, zipfile.ZipFile(file) as archive:
             return io.BytesIO(archive.read(member))
 
     with reading(name):
-        return {
+        return "tensors", {
             key: _numpy(name, key, lambda member=member: opened(member), member.file_size)
             for member in members
             for key in [member.filename.removesuffix(".npy")]

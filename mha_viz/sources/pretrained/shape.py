@@ -54,7 +54,7 @@ def joined(trace, starts, texts):
         rows = words(columns, 2) / counts[:, None, :, None]  # [N, H, W, W]
         return trace_of_maps(rows.astype(columns.dtype), tokens, trace.name, max(CLOSE.values()))
 
-    names = ("probabilities", "weights", "mean_weights", "mask", "mask_bias", "dropped", "undefined")
+    names = ("probabilities", "weights", "mean_weights", "mask", "mask_bias", "keep_scale", "dropped", "undefined")
     return Trace(dict.fromkeys(names, lambda name: getattr(made(), name)), tokens=tokens, name=trace.name)
 
 
