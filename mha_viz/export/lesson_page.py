@@ -2,8 +2,7 @@
 
 from html import escape
 
-import plotly.io as pio
-
+from mha_viz.export.page import figure_div
 from mha_viz.figures.compare import difference
 from mha_viz.figures.heads import heads
 
@@ -24,8 +23,7 @@ def picture(lesson, theme="light", width=1104):
 
 def lesson_page(lesson):
     """A whole HTML page as text; Plotly is in it, and nothing is fetched."""
-    bare = {"displaylogo": False, "displayModeBar": False}
-    figure = pio.to_html(picture(lesson), include_plotlyjs=True, full_html=False, config=bare)
+    figure = figure_div(picture(lesson))
     return (
         "<!doctype html><html lang='en'><meta charset='utf-8'><meta name='viewport' content='width=device-width'>"
         f"<title>{escape(lesson.title)}</title><style>{STYLE}</style><h1>{escape(lesson.title)}</h1><p>{escape(lesson.look)}</p>"

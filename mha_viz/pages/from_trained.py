@@ -15,7 +15,7 @@ from mha_viz.pages.what_if import what_if
 from mha_viz.sources.models import MODELS, steps
 from mha_viz.sources.models import record as made
 from mha_viz.sources.tasks import TASKS
-from mha_viz.sources.trained import MOST_ITEMS
+from mha_viz.sources.trained import MOST_ITEMS, accuracy_name
 
 PACE = 0.7  # seconds that a snapshot is looked at while they are played
 
@@ -115,28 +115,21 @@ def about():
     """What the model is, how well it does, its training, and what it answers here."""
     from mha_viz.components import measured_width
     from mha_viz.figures.curves import curves, describe
+    from mha_viz.sources.trained import training_curves
 
     s = source.settings()
-    model, kept = MODELS[s.model], made(s.model)
+    model = MODELS[s.model]
     words, picture = st.columns([3, 2], vertical_alignment="top")
     with words:
         st.markdown(f"**{model.title}.** {model.shows}")
         st.html(scores(s))
         st.html(roles(s))
-    training = kept["snapshots"]
-    lines = {"loss": [one["loss"] for one in training]}
-    lines |= {name_of(name): [one["accuracy"][name] for one in training] for name in training[0]["accuracy"]}
-    at = training[-1]["step"] if s.snapshot is None else s.snapshot
-    told = [one["step"] for one in training]
+    told, lines, at = training_curves(s)
     figure = curves(told, lines, at, st.context.theme.type or "light", max(300, int(measured_width("picture") * 0.38)))
     picture.plotly_chart(
         figure, key="curves", theme=None, width="content", config={"displayModeBar": False}, alt=describe(told, lines, at)
     )
     st.html(answers(s))
-
-
-def name_of(answer):
-    return "accuracy" if answer in ("next", "answer") else f"accuracy: {answer}"
 
 
 def scores(s):
@@ -145,7 +138,7 @@ def scores(s):
 
     without, found = accuracy(s)
     told = [
-        f"{name_of(name)} <b>{value:.3f}</b>{change(without.accuracy[name], value)}" for name, value in found.accuracy.items()
+        f"{accuracy_name(name)} <b>{value:.3f}</b>{change(without.accuracy[name], value)}" for name, value in found.accuracy.items()
     ]
     told.append(f"loss <b>{loss(found.loss)}</b>{change(without.loss, found.loss, 4)}")
     told.append(f"chance {1 / len(TASKS[MODELS[s.model].task].body):.2f} · {made(s.model)['parameters']:,} parameters")
@@ -155,7 +148,7 @@ def scores(s):
             _, a = accuracy(source.unspelled(pinned))
             told.append(
                 "A: "
-                + ", ".join(f"{name_of(name)} {value:.3f}" for name, value in a.accuracy.items())
+                + ", ".join(f"{accuracy_name(name)} {value:.3f}" for name, value in a.accuracy.items())
                 + f", loss {loss(a.loss)}"
             )
         except Wrong:

@@ -15,6 +15,7 @@ from mha_viz.pages.shapes import chosen_number, what_average_hides
 from mha_viz.pages.toolbar import change
 from mha_viz.settings import View, read, to_address
 from mha_viz.settings.interventions import read_interventions, told
+from mha_viz.settings.view import PLACE
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,9 +100,6 @@ def picture(trace, pinned, view, look, strip):
     from mha_viz.figures.heads import describe, spec
 
     return spec(trace, view, **look, strip=strip), describe(trace, view)
-
-
-PLACE = ("layer", "what_if")  # fields of the View that say what is computed, and so belong to what is pinned
 
 
 def spelled(subject, view):

@@ -16,6 +16,7 @@ WEIGHTINGS = ("weights", "norms")
 SCALES = ("linear", "log", "percentile", "row")
 DTYPES = ("float32", "float64", "float16", "bfloat16")
 COLORS = ("ink", "viridis", "cividis", "grey")
+PLACE = ("layer", "what_if")  # fields that say what is computed, and so belong to what is pinned
 
 
 def _heads(argument, value):

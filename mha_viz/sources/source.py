@@ -10,6 +10,7 @@ from mha_viz.core.rules import Wrong
 from mha_viz.recording import Recording
 from mha_viz.settings import Settings, View, from_address, from_json
 from mha_viz.settings.interventions import read_interventions
+from mha_viz.settings.view import PLACE
 from mha_viz.sources.synthetic import synthetic
 from mha_viz.sources.trained import Trained, trained
 
@@ -107,6 +108,29 @@ def changed_by(of, view):
     traces = list(of.traces)
     traces[view.layer] = changed(traces[view.layer], asked[view.layer])
     return replace(of, traces=tuple(traces))
+
+
+def pinned_trace(of, view):
+    """The Trace of A, which this View of a Source compares with, None where it compares with nothing. Raises Wrong where it is none."""
+    if view.pinned is None:
+        return None
+    _, query = _taken_apart(f"?{view.pinned}")
+    kind = Settings if of.settings is None else type(of.settings)
+    fields, place, notes = from_address({name: value for name, value in query.items() if of.settings or name in PLACE}, kind)
+    if notes:
+        raise notes[0]
+    place = View(**place)
+    other = changed_by(of if of.settings is None else source(kind(**fields)), place)
+    return layer_of(other, place.layer)
+
+
+def layer_of(of, layer):
+    """The Trace of one ``layer``; raises Wrong where the Source has none of that number."""
+    count = len(of.traces)
+    if layer >= count:
+        there = "is 1, layer 0" if count == 1 else f"are {count}, from 0 to {count - 1}"
+        raise Wrong("layer", layer, f"points to no layer of {of.name}: there {there}.", [{"layer": max(count - 1, 0)}])
+    return of.traces[layer]
 
 
 def kind_of(name):

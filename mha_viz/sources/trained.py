@@ -119,6 +119,20 @@ def accuracy(settings):
     return without, score(MODELS[s.model], parameters(s.model, s.snapshot), changes) if changes else without
 
 
+def training_curves(settings):
+    """(steps, name → values, the step that is looked at): loss and held-out accuracy of a shipped model over its training."""
+    kept = record(settings.model)["snapshots"]
+    lines = {"loss": [one["loss"] for one in kept]}
+    lines |= {accuracy_name(name): [one["accuracy"][name] for one in kept] for name in kept[0]["accuracy"]}
+    steps = [one["step"] for one in kept]
+    return steps, lines, steps[-1] if settings.snapshot is None else settings.snapshot
+
+
+def accuracy_name(answer):
+    """What the accuracy of an answer is called: where a model gives one only, just that."""
+    return "accuracy" if answer in ("next", "answer") else f"accuracy: {answer}"
+
+
 def read_tokens(task, words):
     """[N, L] ints from lines of texts; raises Wrong for what the task cannot read, with the nearest that it can."""
     lines = split_words(words)

@@ -1,0 +1,54 @@
+"""``export``: figures, numbers and code for documents."""
+
+import time
+from pathlib import Path
+
+from mha_viz.core.rules import Wrong
+
+ABOUT = "write a figure, its numbers or its code to a file; or all the figures of a document"
+PARTS = ("title", "labels", "bar", "legend", "values")
+
+
+def options(parser):
+    what = parser.add_argument_group("of what (default: the tutorial's layer)")
+    what.add_argument("--settings", metavar="FILE", help="settings as JSON")
+    what.add_argument("--address", metavar='"?…"', help="the address of a page; beside a file, how that is shown")
+    what.add_argument("--recording", metavar="FILE", help="a recording, weights or attention maps")
+    what.add_argument("--layer", type=int, help="which one of several")
+    what.add_argument("--against", metavar='"?…"|FILE', help="A of a difference: an address, or a file")
+    look = parser.add_argument_group("showing what")
+    look.add_argument("--view", help="page (default), heads, head, average, pair, lines, difference, layers, terms, softmax, cell, steps, decode, curves")
+    look.add_argument("--heads", help='by number, "mean" for their average: 2,5,mean (default: all)')
+    look.add_argument("--limits", help="where colours begin and end: 0,0.5")
+    dress = parser.add_argument_group("dressed how")
+    dress.add_argument("--theme", help="light, dark or print")
+    dress.add_argument("--transparent", action="store_const", const=True, help="without a ground")
+    for part in PARTS:
+        dress.add_argument(f"--no-{part}", dest=part, action="store_const", const=False, help=f"without {part}")
+    dress.add_argument("--width", help='"1104 px", "160 mm" or "6.3 in"; the height follows')
+    dress.add_argument("--font", help="a font family")
+    dress.add_argument("--font-size", help='of ordinary text: "8 pt" or "14 px"')
+    dress.add_argument("--scale", type=int, help="pixels of a PNG to a px: 1, 2 or 4")
+    parser.add_argument("--code", help="of a .py: torch, numpy or pytest")
+    parser.add_argument("--out", metavar="FILE", help="its ending is the format: png, svg, pdf, html, json, csv, npz, safetensors, md, py")
+    parser.add_argument("--batch", metavar="figures.toml", help="all the figures of a document; nothing else beside it")
+
+
+def run(given):
+    """Write each file and say so."""
+    from mha_viz.export.figure import figure_of, read_figures
+    from mha_viz.export.make import write
+
+    values = {name: value for name, value in vars(given).items() if value is not None and name not in ("command", "batch")}
+    if given.batch and values:
+        name, value = next(iter(values.items()))
+        raise Wrong(name, value, "stands beside a batch, which says all itself: put it there.")
+    if not given.batch and not given.out:
+        raise Wrong("out", None, "is needed: the file to write, whose ending is the format, as in --out figure.svg.")
+    figures = read_figures(given.batch) if given.batch else [figure_of(values)]
+    began = time.perf_counter()
+    for figure in write(figures):
+        size, now = Path(figure.out).stat().st_size, time.perf_counter()
+        print(f"{figure.out}  {size:,} bytes  {now - began:.1f} s", flush=True)
+        began = now
+    return 0

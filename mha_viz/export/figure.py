@@ -1,0 +1,204 @@
+"""One figure of a document: what it is of, what it shows of that, how it is dressed, and which file it becomes."""
+
+import re
+import tomllib
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+
+from mha_viz.core.rules import Wrong, one_of
+from mha_viz.export.views import MEAN, VIEWS
+from mha_viz.settings.rules import check, choice, flag, optional, ruled
+from mha_viz.settings.spelling import unknown
+
+PICTURES = ("png", "svg", "pdf")  # formats that a browser draws
+FORMATS = (*PICTURES, "html", "json", "csv", "npz", "safetensors", "md", "py")
+PX = {"px": 1.0, "in": 96.0, "mm": 96 / 25.4, "pt": 96 / 72}  # CSS: 96 px are an inch
+TEXT = 14  # px of ordinary text in a figure that is drawn at its own size
+PRINTED = (8.0, "pt")  # the same in a figure whose size is one on paper
+NARROWEST, WIDEST = 320, 3840  # px that a figure is drawn in
+
+
+def length(*units):
+    """A rule: a number and its unit, as in "160 mm" or (160, "mm"); a number alone is in the first unit."""
+
+    def rule(argument, value):
+        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", value) if isinstance(value, str) else None
+        number, unit = found.groups() if found else value if isinstance(value, tuple) and len(value) == 2 else (value, "")
+        try:
+            number, unit = float(number), unit or units[0]
+        except (TypeError, ValueError):
+            number = 0
+        if unit not in units or not 0 < number < 1e5:
+            example = f"160 {units[-1]}" if "mm" in units else f"8 {units[0]}"
+            raise Wrong(argument, value, f'must be a length in {" or ".join(units)}, as in "{example}".')
+        return number, unit
+
+    return rule
+
+
+def maps(argument, value):
+    """A rule: heads by number and "mean", as in "2,5,mean" or [2, 5, "mean"]."""
+    given = value.split(",") if isinstance(value, str) else value
+    try:
+        found = tuple(dict.fromkeys(MEAN if str(one).strip() == MEAN else int(str(one)) for one in given))
+    except (TypeError, ValueError):
+        found = ()
+    if not found or min((head for head in found if head != MEAN), default=0) < 0:
+        raise Wrong(argument, value, 'must be numbers of heads, "mean" among them for the average, as in "2,5,mean".', [{argument: None}])
+    return found
+
+
+def pair_of_limits(argument, value):
+    """A rule: where colours begin and end, as in "0,0.5" or [0, 0.5]."""
+    from mha_viz.settings import ruled_value
+    from mha_viz.settings.view import View
+
+    return ruled_value(View, "limits", tuple(value.split(",")) if isinstance(value, str) else tuple(value))
+
+
+def text(argument, value):
+    if not isinstance(value, str) or not value.strip():
+        raise Wrong(argument, value, "must be a text.")
+    return value
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What a document asks for.
+
+    ``out`` is the file, whose ending is the format: png, svg, pdf, html (which answers the pointer offline), json (Plotly's), csv,
+    npz, safetensors (a recording), md (the caption, and an image with its alt text), py (a program that computes the numbers).
+
+    It is of ``settings``, a file of them as JSON, of an ``address`` of a page, or of a ``recording``, weights or maps in a file; an
+    ``address`` beside a file says how that is shown. ``against`` is A of a difference, an address or a file, in place of what the
+    address pins. ``layer`` chooses one of several.
+
+    ``view`` is one of VIEWS; ``heads`` are those that it shows, "mean" among them for their average, all where None; ``limits`` fix the
+    ends of the colours, so that all figures of a document agree.
+
+    ``theme`` is light, dark or print (greys alone), ``transparent`` without a ground; ``title``, ``labels`` (of tokens), ``bar``,
+    ``legend`` and ``values`` (in cells) may be left out. ``width`` is in px, mm or in, the height follows; ``font`` is a family and
+    ``font_size`` that of ordinary text: 14 px, or 8 pt where the width is one on paper. ``scale`` is how many pixels of a PNG are a
+    px.
+
+    ``code`` of a program is torch, numpy or pytest.
+
+    Raises Wrong for a value that breaks its rule.
+    """
+
+    out: str = ruled("figure.svg", text)
+    settings: str | None = ruled(None, optional(text))
+    address: str | None = ruled(None, optional(lambda argument, value: value))
+    recording: str | None = ruled(None, optional(text))
+    against: str | None = ruled(None, optional(text))
+    layer: int | None = ruled(None, optional(lambda argument, value: _count(argument, value)))
+    view: str = ruled("page", choice(*VIEWS))
+    heads: tuple | None = ruled(None, optional(maps))
+    limits: tuple[float, float] | None = ruled(None, optional(pair_of_limits))
+    theme: str = ruled("light", choice("light", "dark", "print"))
+    transparent: bool = ruled(False, flag)
+    title: bool = ruled(True, flag)
+    labels: bool = ruled(True, flag)
+    bar: bool = ruled(True, flag)
+    legend: bool = ruled(True, flag)
+    values: bool = ruled(True, flag)
+    width: tuple[float, str] = ruled((1104.0, "px"), length("px", "mm", "in"))
+    font: str | None = ruled(None, optional(text))
+    font_size: tuple[float, str] | None = ruled(None, optional(length("pt", "px")))
+    scale: int = ruled(2, choice(1, 2, 4))
+    code: str = ruled("torch", choice("torch", "numpy", "pytest"))
+
+    def __post_init__(self):
+        check(self)
+        one_of("format", self.format, FORMATS)
+        if self.settings and self.recording:
+            raise Wrong("recording", self.recording, "stands beside settings: a figure is of one of them.", [{"settings": None}])
+        if self.format in ("html", "json") and self.font_size is not None:
+            rule = f"is for {', '.join(PICTURES)}: {self.format} is drawn in px, its text at {TEXT}."
+            raise Wrong("font_size", _told(self.font_size), rule, [{"font_size": None}])
+        if not NARROWEST <= self.drawn_width <= WIDEST:
+            nearest = min(max(self.drawn_width, NARROWEST), WIDEST) / self.drawn_width
+            number, unit = self.width
+            right = f"{number * nearest:.4g} {unit}"
+            rule = (
+                f"with text of {_told(self.text_size)} leaves {self.drawn_width} px to draw in, and there must be {NARROWEST} to {WIDEST}: "
+                "another width, or another font_size."
+            )
+            raise Wrong("width", _told(self.width), rule, [{"width": right}])
+
+    @property
+    def format(self):
+        return Path(self.out).suffix.removeprefix(".").lower()
+
+    @property
+    def text_size(self):
+        """(number, unit) of ordinary text."""
+        return self.font_size or ((TEXT, "px") if self.width[1] == "px" else PRINTED)
+
+    @property
+    def drawn_width(self):
+        """px that the figure is drawn in: what makes ordinary text as large as it should be once the figure is as wide as it should."""
+        return round(_px(self.width) * TEXT / _px(self.text_size))
+
+    def named(self, folder):
+        """The same with the names of its files seen from ``folder``."""
+        seen = {name: str(Path(folder) / value) for name in ("settings", "recording", "out") if (value := getattr(self, name))}
+        if self.against and not self.against.startswith("?"):
+            seen["against"] = str(Path(folder) / self.against)
+        return replace(self, **seen)
+
+
+def _px(size):
+    number, unit = size
+    return number * PX[unit]
+
+
+def _told(size):
+    return f"{size[0]:g} {size[1]}"
+
+
+def _count(argument, value):
+    from mha_viz.core.rules import whole
+
+    return whole(argument, value, 0)
+
+
+def read_figures(path):
+    """The Figures of a TOML file: one for each [[figure]], with what [defaults] says of all; file names are seen from its folder.
+
+    Raises Wrong for a file that is none, a name that no Figure has, a value that breaks its rule, and two figures of one ``out``.
+    """
+    path = Path(path)
+    try:
+        held = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise Wrong("batch", str(path), f"cannot be read: {error.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise Wrong("batch", str(path), f"must be TOML: {error}.") from None
+    strange = held.keys() - {"defaults", "figure"}
+    if strange or not isinstance(held.get("figure"), list) or not held["figure"]:
+        found = f"has {', '.join(sorted(strange))}" if strange else "has no [[figure]]"
+        raise Wrong("batch", str(path), f"{found}: it must hold a [[figure]] for each figure, and may hold [defaults] for all.")
+    found = []
+    for number, given in enumerate(held["figure"], 1):
+        try:
+            figure = figure_of(held.get("defaults", {}) | given).named(path.parent)
+        except Wrong as wrong:
+            raise Wrong(wrong.argument, wrong.value, f"(figure {number} of {path.name}) {wrong.rule}", wrong.nearest) from None
+        if figure.out in [one.out for one in found]:
+            raise Wrong("out", figure.out, f"(figure {number} of {path.name}) is that of an earlier figure, which it would replace.")
+        found.append(figure)
+    return found
+
+
+def figure_of(values):
+    """The Figure of these fields by name; raises Wrong for a name that it does not have."""
+    for name, value in values.items():
+        if name not in Figure.__dataclass_fields__:
+            raise unknown(name, value, Figure)
+    return Figure(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+
+
+def specification(figure):
+    """What differs from the defaults, by name, without the file: as JSON takes it."""
+    return {f.name: getattr(figure, f.name) for f in fields(figure) if f.name != "out" and getattr(figure, f.name) != f.default}

@@ -1,0 +1,166 @@
+"""From what a document asks for to its files: a Figure in, a file out; many of them with one browser."""
+
+import os
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
+
+from mha_viz.analysis import shown_trace, why_no_norms
+from mha_viz.core.rules import Wrong, one_of
+from mha_viz.export import words
+from mha_viz.export.browser import Browser
+from mha_viz.export.figure import PICTURES
+from mha_viz.export.page import figure_page
+from mha_viz.export.paste import PROGRAMS
+from mha_viz.export.table import statistics_table, weights_table
+from mha_viz.export.views import ALONE, MEAN, VIEWS, Shown, check_heads
+from mha_viz.figures.dress import dressed
+from mha_viz.figures.parts import Parts
+from mha_viz.figures.serial import to_json
+from mha_viz.recording import Recording
+from mha_viz.settings import Settings, View
+from mha_viz.sources.source import (
+    Source,
+    changed_by,
+    layer_of,
+    pinned_trace,
+    source,
+    source_of_address,
+    source_of_file,
+    view_of_address,
+)
+from mha_viz.studies.lessons import LESSONS
+
+PARTS = ("title", "labels", "bar", "legend", "values")
+
+
+def shown(figure):
+    """What a Figure is of. Raises Wrong where that cannot be had, or where what it asks for is not there."""
+    file, address = figure.recording or figure.settings, figure.address
+    if file:
+        view = view_of_address(address) if address else View()
+        of, a = changed_by(source_of_file(file), view), None
+    elif address and urlsplit(address).path.rstrip("/").endswith("lessons"):
+        of, view, a = lesson(address)
+    elif address is not None:
+        (of, view), a = source_of_address(address), None
+    else:
+        of, view, a = source(Settings()), View(), None
+    view = replace(view, **{name: getattr(figure, name) for name in ("layer", "limits") if getattr(figure, name) is not None})
+    trace = layer_of(of, view.layer)
+    if figure.against:
+        a = against(figure.against, view.layer)
+    elif a is None:
+        a = pinned_trace(of, view)
+    if view.weighting == "norms" and (missing := why_no_norms(trace)):
+        raise Wrong("weighting", "norms", f"cannot be shown: {missing}.", [{"weighting": "weights"}])
+    found = Shown(of, shown_trace(trace, view), view, figure.heads, None if a is None else shown_trace(a, view))
+    check_heads(found)
+    return found
+
+
+def lesson(address):
+    """(Source, View, A or None) of a lesson's own address."""
+    query = dict(parse_qsl(urlsplit(address).query))
+    name = query.get("lesson", next(iter(LESSONS)))
+    one = LESSONS[one_of("lesson", name, tuple(LESSONS))]
+    *a, trace = one.traces()
+    return Source(f"the lesson “{one.title}”", (trace,)), one.view, a[0] if a else None
+
+
+def against(spelled, layer):
+    """The Trace of A: ``spelled`` is an address, or a file of which the same ``layer`` is taken."""
+    if "?" in spelled:
+        of, view = source_of_address(spelled)
+        return layer_of(of, view.layer)
+    return layer_of(source_of_file(spelled), layer)
+
+
+def drawn(figure, what):
+    """(the spec of its picture, what that shows in words)."""
+    dress = {"theme": figure.theme, "width": figure.drawn_width}
+    left_out = [name for name in PARTS if not getattr(figure, name)]
+    if figure.view not in ALONE:
+        dress["parts"] = Parts(**{name: getattr(figure, name) for name in PARTS})
+    elif left_out:
+        rule = f"has no {' or '.join(left_out)} that could be left out."
+        raise Wrong("view", figure.view, rule, [{name: True for name in left_out}])
+    spec, alt = VIEWS[figure.view](what, **dress)
+    return dressed(spec, figure.transparent, figure.font), alt
+
+
+def made(figure, browser):
+    """The bytes of a Figure's file; ``browser``, a Browser, is started for a picture alone."""
+    what, format = shown(figure), figure.format
+    if format == "csv":
+        if figure.view == "layers":
+            return statistics_table(what.source.traces, what.choice.item).encode()
+        heads = what.choice.order if what.heads is None else what.numbers or ()
+        return weights_table(what.trace, what.choice.item, (*heads, *[MEAN] * what.with_mean), what.a).encode()
+    if format in ("npz", "safetensors"):
+        return recorded(what, format)
+    if format == "py":
+        return PROGRAMS[figure.code](what).encode()
+    spec, alt = drawn(figure, what)
+    if format == "json":
+        return to_json(spec).encode()
+    if format == "html":
+        return figure_page(spec, what.source.name, alt, words.caption(what, figure.view)).encode()
+    if format == "md":
+        return words.markdown(f"{Path(figure.out).stem}.svg", alt, words.caption(what, figure.view)).encode()
+    return browser.picture(spec, format, figure.scale, figure.width)
+
+
+def recorded(what, format):
+    """The whole Trace, with the address of its settings, as a file that ``mha_viz.load`` opens."""
+    import tempfile
+
+    kept = Recording((what.trace.plain,), (words.caption(what, "page"),), address=words.address_of(what))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"recording.{format}"
+        kept.save(path)
+        return path.read_bytes()
+
+
+def write(figures):
+    """Makes these Figures, and yields each once its file is there. Nothing half-written is ever found under a file's name.
+
+    Raises Wrong at the first that cannot be made; those before it stay.
+    """
+    for figure in figures:
+        check_path(figure.out)
+    with browser_for(figures) as browser:
+        for figure in figures:
+            replace_file(Path(figure.out), made(figure, browser))
+            yield figure
+
+
+@contextmanager
+def browser_for(figures):
+    """A Browser where one of these Figures needs it, else None."""
+    if any(figure.format in PICTURES for figure in figures):
+        with Browser() as browser:
+            yield browser
+    else:
+        yield None
+
+
+def check_path(out):
+    """Raises Wrong where no file of this name can be written."""
+    path = Path(out)
+    if not path.parent.is_dir():
+        raise Wrong("out", out, f"is in a folder that is not there: make {path.parent} first.")
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise Wrong("out", out, "cannot be written: another folder, or another name.")
+
+
+def replace_file(path, data):
+    temporary = path.with_name(f"{path.name}.part")
+    try:
+        temporary.write_bytes(data)
+        temporary.replace(path)
+    except OSError as error:
+        raise Wrong("out", str(path), f"cannot be written: {error.strerror}.") from None
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,56 @@
+"""Numbers as tables: CSV, a line per cell or per head, every number in full."""
+
+import csv
+import io
+
+from mha_viz.analysis.statistics import STATISTICS
+from mha_viz.analysis.table import head_table
+
+
+def weights_table(trace, item, heads, pinned=None):
+    """CSV of one batch ``item``, one line per cell of these ``heads`` ("mean": their average, called "average"): batch item, head, query
+    and key by number and name, weight, which is empty where it is undefined.
+
+    Beside a ``pinned`` Trace of the same shape, A, also A's weight and the difference, weight − A's.
+    """
+    beside = pinned is not None and pinned.weights.shape == trace.weights.shape
+    text = io.StringIO()
+    lines = csv.writer(text)
+    what = trace.quantity.replace(" ", "_").replace("-", "_")
+    names = ["item", "head", "query", "key", "query_token", "key_token", what, "masked", "padded_query"]
+    lines.writerow(names + [f"{what}_a", "difference"] * beside)
+    for head in heads:
+        weights, masked = _map(trace, item, head), trace.mask[item].all(axis=0) if head == "mean" else trace.mask[item, head]
+        before = _map(pinned, item, head).tolist() if beside else None
+        for query, (row, hidden, name) in enumerate(
+            zip(weights.tolist(), masked.tolist(), trace.query_tokens[item], strict=True)
+        ):
+            padded = int(trace.query_padding[item][query])
+            for key, (weight, is_hidden) in enumerate(zip(row, hidden, strict=True)):
+                head_name = "average" if head == "mean" else head
+                line = [item, head_name, query, key, name, trace.key_tokens[item][key], written(weight), int(is_hidden), padded]
+                if beside:
+                    a = before[query][key]
+                    line += [written(a), written(weight - a)]
+                lines.writerow(line)
+    return text.getvalue()
+
+
+def statistics_table(traces, item):
+    """CSV of one batch ``item``, one line per head of all ``traces``: layer, its name, head, and what each of STATISTICS says of it, empty
+    where it has no meaning."""
+    text = io.StringIO()
+    lines = csv.writer(text)
+    lines.writerow(["layer", "name", "head", *STATISTICS])
+    for row in head_table(traces, item).rows:
+        lines.writerow([row.trace, row.name, row.head, *(written(row.values[name]) for name in STATISTICS)])
+    return text.getvalue()
+
+
+def _map(trace, item, head):
+    return trace.mean_weights[item] if head == "mean" else trace.weights[item, head]  # [L, S]
+
+
+def written(number):
+    """A number in full, nothing where it is undefined."""
+    return "" if number != number else repr(number)

@@ -1,0 +1,192 @@
+"""The views that a figure can have, by name: each a picture of a source, and what that shows in words."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from mha_viz.analysis import choose
+from mha_viz.core.rules import Wrong
+from mha_viz.core.trace import Trace
+from mha_viz.figures import heads as in_maps
+from mha_viz.figures import lines as in_lines
+from mha_viz.figures import number, overview
+from mha_viz.figures.compare import describe_difference, difference_spec
+from mha_viz.settings import View
+from mha_viz.sources.source import Source
+
+MEAN = "mean"  # among the heads of a figure: their average
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """What a figure is of: a ``source``, the ``trace`` of the layer that is looked at, as the ``view`` shows it, the ``heads`` that were
+    asked for, "mean" among them for their average, None for all; and ``a``, the Trace that it is compared with, or None."""
+
+    source: Source
+    trace: Trace
+    view: View
+    heads: tuple | None = None
+    a: Trace | None = None
+
+    @property
+    def numbers(self):
+        """The heads by number alone, None for all."""
+        return None if self.heads is None else tuple(head for head in self.heads if head != MEAN) or None
+
+    @property
+    def with_mean(self):
+        return self.heads is None or MEAN in self.heads
+
+    def alone(self, arrangement):
+        """The View of these heads in an ``arrangement``, the first of them chosen where only one can be."""
+        head = self.view.head if self.numbers is None or self.view.head in self.numbers else self.numbers[0]
+        return replace(self.view, arrangement=arrangement, heads=self.numbers, head=head)
+
+    @property
+    def choice(self):
+        return choose(self.trace, self.view)
+
+
+def page(shown, **dress):
+    """What the page shows: maps or lines, or A, B and B − A, arranged as its View says."""
+    if shown.a is not None:
+        return difference(shown, **dress)
+    view = shown.view if shown.numbers is None else replace(shown.view, heads=shown.numbers)
+    if view.picture == "lines":
+        return in_lines.spec(shown.trace, view, **dress), in_lines.describe_lines(shown.trace, view)
+    return in_maps.spec(shown.trace, view, **dress), in_maps.describe(shown.trace, view)
+
+
+def heads(shown, **dress):
+    """The heads, all alike, and last their average."""
+    if shown.heads == (MEAN,):
+        return average(shown, **dress)
+    view = shown.alone("all")
+    return in_maps.spec(shown.trace, view, **dress, average=shown.with_mean), in_maps.describe(shown.trace, view)
+
+
+def head(shown, **dress):
+    """One head alone."""
+    view = shown.alone("one")
+    return in_maps.spec(shown.trace, view, **dress), in_maps.describe(shown.trace, view)
+
+
+def average(shown, **dress):
+    """The average of all heads alone."""
+    return in_maps.average(shown.trace, shown.view, **dress), in_maps.describe_average(shown.trace, shown.view)
+
+
+def pair(shown, **dress):
+    """One head beside the average."""
+    view = shown.alone("pair")
+    return in_maps.spec(shown.trace, view, **dress, strip=False), in_maps.describe(shown.trace, view)
+
+
+def lines(shown, **dress):
+    """Heads as lines between tokens: those that were asked for, or one beside the average."""
+    view = shown.view if shown.heads is None else shown.alone("all")
+    return in_lines.spec(shown.trace, view, **dress, average=shown.with_mean), in_lines.describe_lines(shown.trace, view)
+
+
+def difference(shown, **dress):
+    """A, B and B − A."""
+    if shown.a is None:
+        rule = 'needs something to compare with: give against="?seed=8" (an address, or a file), or an address that pins something.'
+        raise Wrong("view", "difference", rule)
+    view = shown.view if shown.numbers is None else shown.alone(shown.view.arrangement)
+    return difference_spec(shown.a, shown.trace, view, **dress), describe_difference(shown.a, shown.trace, view)
+
+
+def layers(shown, **dress):
+    """Every head of every layer."""
+    traces = list(shown.source.traces)
+    layer = shown.view.layer
+    return overview.spec(traces, shown.view, layer, **dress), overview.describe(traces, shown.view, layer)
+
+
+def opened(picture, describe):
+    """A view of the chosen number by one of the pictures of its derivation."""
+
+    def view(shown, **dress):
+        from mha_viz.analysis.number import open_number
+
+        c = shown.choice
+        found = open_number(shown.trace, c.item, c.head, c.query, c.key)
+        if picture is number.terms and found.products is None:
+            raise Wrong("view", "terms", "needs q and k, and the source knows the weights alone.", [{"view": "softmax"}])
+        return picture(shown.trace, found, **dress).to_plotly_json(), describe(shown.trace, found)
+
+    view.__doc__ = picture.__doc__
+    return view
+
+
+def steps(shown, **dress):
+    """The tensors of one step on the way of one query, the ``step`` of the View."""
+    from mha_viz.analysis.walkthrough import walk
+    from mha_viz.figures import steps as in_steps
+
+    c, view = shown.choice, shown.view
+    walked = walk(shown.trace, c.item, None if view.together else c.head, c.query, c.key, c.head)
+    if view.step not in walked.steps or not walked.tensors[view.step]:
+        drawn = [name for name in walked.steps if walked.tensors[name]]
+        raise Wrong("step", view.step, f"has no picture here; those that have: {', '.join(drawn)}.")
+    tensors = walked.tensors[view.step]
+    return in_steps.picture(tensors, **dress, summed=view.step == "project").to_plotly_json(), in_steps.describe(tensors)
+
+
+def decode(shown, **dress):
+    """One step of decoding with a KV cache: the tensors that are new, and those that are kept."""
+    from mha_viz.analysis.decoding import beside, decodable, lengths
+    from mha_viz.figures import decoding
+    from mha_viz.settings import Settings
+    from mha_viz.sources.synthetic import synthetic
+
+    settings, view = shown.source.settings, shown.view
+    if not isinstance(settings, Settings):
+        raise Wrong("view", "decode", f"decodes the layer of Explore's settings, and {shown.source.name} is none.", [{"view": "page"}])
+    trace = synthetic(decodable(settings))
+    found = beside(
+        trace.layer, trace.batch, prompt=view.prompt, num_kv_heads=view.kv_heads, dtype=view.cache_dtype, training=settings.training,
+        seed=settings.seed,
+    )  # fmt: skip
+    L, item = trace.batch.L, shown.choice.item
+    token = max(view.token if view.token is not None and view.token < L else L // 2, found.decoding.steps[0].stop - 1)
+    kept = lengths(found.decoding, item)
+    return (
+        decoding.cache(found, kept, token, item, view, **dress).to_plotly_json(),
+        decoding.describe_cache(found, token, item),
+    )
+
+
+def curves(shown, **dress):
+    """How the shipped model was trained: loss and accuracy over the steps."""
+    from mha_viz.figures import curves as in_curves
+    from mha_viz.sources.trained import Trained, training_curves
+
+    settings = shown.source.settings
+    if not isinstance(settings, Trained):
+        raise Wrong("view", "curves", f"is for a shipped model, and {shown.source.name} is none.", [{"view": "page"}])
+    told, found, at = training_curves(settings)
+    return (
+        in_curves.curves(told, found, at, **dress, height=round(dress["width"] * 0.32)).to_plotly_json(),
+        in_curves.describe(told, found, at),
+    )
+
+
+VIEWS: dict[str, Callable] = {
+    "page": page, "heads": heads, "head": head, "average": average, "pair": pair, "lines": lines, "difference": difference,
+    "layers": layers, "terms": opened(number.terms, number.describe_terms), "softmax": opened(number.softmax, number.describe_softmax),
+    "cell": opened(number.cell_in_heads, number.describe_cell_in_heads), "steps": steps, "decode": decode, "curves": curves,
+}  # fmt: skip
+ALONE = ("terms", "softmax", "cell", "steps", "decode", "curves")  # what has no parts to leave out
+
+
+def check_heads(shown):
+    """Raises Wrong where a head was asked for that there is not, or an item, a layer, a cell of the View."""
+    H = shown.trace.weights.shape[1]
+    beyond = [head for head in shown.numbers or () if head >= H]
+    if beyond:
+        right = tuple(head for head in shown.heads if head == MEAN or head < H)
+        rule = f"points to head {beyond[0]}, and there {'is 1, head 0' if H == 1 else f'are {H}, from 0 to {H - 1}'}."
+        raise Wrong("heads", ",".join(map(str, shown.heads)), rule, [{"heads": ",".join(map(str, right))}] if right else [])
+    for wrong in shown.view.misfits(*shown.trace.weights.shape):
+        raise wrong

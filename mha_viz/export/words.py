@@ -1,0 +1,67 @@
+"""What stands under a figure, and in its place: a caption, an alternative text, and both as Markdown."""
+
+import re
+from importlib import metadata
+from urllib.parse import quote, urlencode
+
+from mha_viz.settings import Settings, to_address
+from mha_viz.studies.validation import app_version
+
+TOLD = {  # of a view, what it is called; {heads} are those that are shown
+    "page": "Attention of {heads}", "heads": "Attention of {heads}", "head": "Attention of head {head}", "average": "Attention, the average of all heads",
+    "pair": "Attention of head {head} beside the average of all heads", "lines": "Attention of {heads} as lines from queries to keys",
+    "difference": "Attention of A and of B, and what changed from A to B", "layers": "Attention of every head of every layer",
+    "terms": "q · k term by term", "softmax": "One row through the softmax", "cell": "One cell in every head", "steps": "Step by step: {step}",
+    "decode": "Decoding with a KV cache", "curves": "Training",
+}  # fmt: skip
+SAID = {  # of a mask, by the field of Settings
+    "causal": lambda s: "causal" if s.causal else "",
+    "window": lambda s: f"window of {s.window}" if s.window is not None else "",
+    "padding": lambda s: f"{', '.join(map(str, s.padding))} padded tokens per item, {s.padding_side}" if any(s.padding) else "",
+    "attn_mask": lambda s: "a mask of its own" if s.attn_mask else "",
+}
+
+
+def caption(shown, name):
+    """A caption of the view called ``name``: what is seen, of what, the shape of its weights, and what computed it."""
+    choice, trace = shown.choice, shown.trace
+    N, H, L, S = trace.weights.shape
+    heads = f"all {H} heads" if shown.heads is None else " and ".join(filter(None, [numbers(shown), "their average" * shown.with_mean]))
+    what = TOLD[name].format(heads=heads, head=shown.alone("pair").head if shown.numbers else choice.head, step=shown.view.step)
+    layer = f", {trace.name}" if len(shown.source.traces) > 1 else ""
+    parts = [f"{what}, batch item {choice.item} of {shown.source.name}{layer}."]
+    parts.append(f"Weights [N, H, L, S] = [{N}, {H}, {L}, {S}]{masks(shown.source.settings)}.")
+    address = address_of(shown)
+    if address:
+        parts.append(f"Settings: {address}.")
+    return " ".join([*parts, f"Made by MHA Explorer {app_version()} with torch {metadata.version('torch')}, numpy {metadata.version('numpy')}."])
+
+
+def numbers(shown):
+    found = shown.numbers or ()
+    return f"head{'s' * (len(found) > 1)} {', '.join(map(str, found))}" if found else ""
+
+
+def masks(settings):
+    said = [words for tell in SAID.values() if (words := tell(settings))] if isinstance(settings, Settings) else []
+    return f"; {', '.join(said)}" if said else ""
+
+
+def address_of(shown):
+    """The address that shows the same, from the "?" on; "" for a file, and where all is as it is at first."""
+    settings = shown.source.settings
+    if settings is None:
+        return ""
+    kind = type(settings).__name__.lower()
+    told = {} if isinstance(settings, Settings) else {"source": kind}
+    told |= to_address(type(settings), **vars(settings)) | to_address(**vars(shown.view))
+    return f"?{urlencode(told)}" if told else ""
+
+
+def markdown(image, alt, caption):
+    """A Markdown ``image`` with its alternative text, and the caption below it; nothing in the texts is taken for Markdown."""
+    return f"![{plain(alt)}]({quote(image)})\n\n{plain(caption)}\n"
+
+
+def plain(text):
+    return re.sub(r"([\\`*_\[\]<>#|$])", r"\\\1", text)
