@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mha_viz.analysis.known import why_not_alone
 from mha_viz.core.attend import attend
 from mha_viz.core.decode import Decoding, cache_bytes, decode, share_kv, work
 from mha_viz.core.rules import Wrong
@@ -67,6 +68,16 @@ def decodable(settings):
         longest = [] if s.texts else [{"seq_len": LONGEST}]
         raise Wrong("seq_len", s.L, f"may be up to {LONGEST} here: every token is a step of its own.", longest)
     return replace(s, causal=True)
+
+
+def why_not_decoded(trace):
+    """Why the tokens of this Trace cannot be decoded one by one, as a sentence; None where they can."""
+    reason = why_not_alone(trace)
+    if reason is None and not trace.batch.causal:
+        return "Its attention is not causal: a token reads later ones, and has no output before these are there. No cache could give it."
+    if reason is None and trace.batch.L > LONGEST:
+        return f"It reads {trace.batch.L} tokens, and up to {LONGEST} are decoded here: every token is a step of its own."
+    return reason
 
 
 def beside(layer, batch, *, prompt=1, num_kv_heads=None, dtype="float32", training=False, seed=0):

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mha_viz.analysis.walk_checks import Check, checks_of, head_parts
 from mha_viz.settings.steps import STEPS
 
 
@@ -43,23 +44,11 @@ class Tensor:
 
 
 @dataclass(frozen=True, eq=False)
-class Check:
-    """Something that has to hold of the followed query: what was compared, the ``figure``, the ``limit`` that it keeps, and whether it
-    does; ``holds`` is None where there is nothing to check, and ``words`` say why."""
-
-    name: str
-    words: str
-    figure: float | None
-    limit: float | None
-    holds: bool | None
-
-
-@dataclass(frozen=True, eq=False)
 class Walk:
     """One query of one batch item on its way: ``tensors`` by step, the last of each step the one that it makes.
 
     ``head`` is followed, or all heads where it is None. ``key`` is the one that worked numbers are given for, and where all heads
-    are followed they are head ``shown``'s.
+    are followed they are head ``shown``'s. ``missing`` says of each step that is left out what is not known, as a sentence.
     """
 
     item: int
@@ -69,6 +58,7 @@ class Walk:
     shown: int
     tensors: dict
     checks: tuple[Check, ...]
+    missing: dict
 
     @property
     def steps(self):
@@ -80,159 +70,206 @@ def walk(trace, item, head, query, key, shown=0):
     """The Walk of ``query`` to the output, through one ``head`` or, where that is None, all of them.
 
     Everything that the Trace holds is shown as it holds it; what lies between (q · k before the scale, exponentials, what each key and
-    each head brings) is made of it in float64. Vaswani et al., Attention Is All You Need, 2017, equation 1 and section 3.2.2. The
-    Trace must know its layer and batch, and no head be off. IndexError beyond the Trace.
+    each head brings) is made of it in float64. Vaswani et al., Attention Is All You Need, 2017, equation 1 and section 3.2.2. A
+    recording knows no input, a map its weights alone: steps of what the Trace does not know are left out. No head may be off.
+    IndexError beyond the Trace.
     """
-    if head is not None:
-        shown = head
-    N, H, L, S = trace.weights.shape
-    layer, batch, tensors = trace.layer, trace.batch, {}
-    D, E = layer.head_dim, layer.embed_dim
-    own = slice(shown * D, (shown + 1) * D)
-    heads = slice(None) if head is None else slice(head, head + 1)  # H of them, or one
-    rows = Axis("H", "head") if head is None else None
-    keys, queries = (Axis("S", "key", trace.key_tokens[item]), Axis("L", "query", trace.query_tokens[item]))
-    per_head, wide = Axis("D", "dimension"), Axis("H·D", "dimension", block=D)
-    embed = Axis("E", "dimension")
-    hidden = trace.mask[item, heads, query]  # [H|1, S]
-    maps = {"axes": (rows, keys), "column": key, "row": shown if head is None else None}
-    of_query = {"N": N, "H": H, "L": L, "D": D}
-    of_key = {"N": N, "H": H, "S": S, "D": D}
-    of_map = {"N": N, "H": H, "L": L, "S": S}
-
-    def wide_or_one(array, letters, words, symbol, **more):
-        """[S, D] of one head, or [S, H·D] with all heads side by side."""
-        if head is not None:
-            return Tensor(symbol, words, array[item, head], (keys, per_head), letters, row=key, **more)
-        flat = array[item].swapaxes(0, 1).reshape(S, H * D)  # [S, H·D]
-        return Tensor(symbol, f"{words}, heads side by side", flat, (keys, wide), letters, row=key, **more)
-
-    x = batch.query[item]  # [L, E]
-    tokens = Tensor("X", "the tokens of this batch item, one a row", x, (queries, embed), {"N": N, "L": L, "E": E}, row=query)
-    one_token = Tensor("xᵢ", "the token that is followed", x[[query]], (None, embed), {"N": N, "L": L, "E": E})
-    source = ()
-    if batch.key is not None:
-        read = Axis("S", "key", trace.key_tokens[item][: trace.num_positions])  # without the extra columns, which are no tokens
-        width = Axis("kdim", "dimension")
-        shape = {"N": N, "S": trace.num_positions, "kdim": layer.kdim}
-        source = (Tensor("Y", "the source: keys are made of it", batch.key[item], (read, width), shape),)
-    tensors["input"] = (one_token, *source, tokens)
-
-    Wq, Wk, Wv = layer.projections  # [H·D, E|kdim|vdim] each
-    columns = wide if head is None else per_head
-    part = slice(None) if head is None else own
-    whose = "of all heads" if head is None else f"of head {head}"
-    tensors["configure"] = tuple(
-        Tensor(
-            f"W{letter}", f"{word} projection {whose}", weight[part].T, (Axis(name, "dimension"), columns),
-            {name: weight.shape[1], columns.letter: weight[part].shape[0]},
-        )
-        for letter, word, weight, name in (
-            ("ᵏ", "key", Wk, "E" if layer.kdim == E else "kdim"), ("ᵛ", "value", Wv, "E" if layer.vdim == E else "vdim"),
-            ("ᑫ", "query", Wq, "E"),
-        )
-    )  # fmt: skip
-
-    q = Tensor("q", "what this token asks", trace.q[item, heads, query], (rows, per_head), of_query, row=maps["row"])
-    tensors["query"] = (one_token, q)
-    tensors["keys"] = (wide_or_one(trace.k, of_key, "what each token offers", "K"),)
-    dots = np.einsum("hd,hsd->hs", trace.q[item, heads, query].astype(np.float64), trace.k[item, heads].astype(np.float64))
-    dot = Tensor("q · k", "how well each key answers", dots, shape=of_map, **maps)  # [H|1, S]
-    tensors["dot"] = (q, wide_or_one(trace.k, of_key, "what each token offers", "K"), dot)
-    score = Tensor("score", "q · k / √D", trace.scores[item, heads, query], shape=of_map, **maps)
-    tensors["scale"] = (dot, score)
-
-    added = None if trace.mask_bias is None else trace.mask_bias[item, heads, query].astype(np.float64)  # [H|1, S]
-    summed = trace.scores[item, heads, query].astype(np.float64) + (0 if added is None else added)
-    masked_values = np.where(hidden, -np.inf, summed)  # [H|1, S]
-    masked = Tensor("score + mask", "−∞ where hidden", masked_values, shape=of_map, hidden=hidden, **maps)
-    biases = () if added is None else (Tensor("mask", "what is added", added, shape=of_map, hidden=hidden, **maps),)
-    tensors["mask"] = (score, *biases, masked)
-
-    with np.errstate(invalid="ignore"):  # −∞ − (−∞), in a row without keys
-        exponentials = np.exp(masked_values - masked_values.max(axis=1, keepdims=True))  # [H|1, S]
-    weighs = {"shape": of_map, "kind": "weight", "hidden": hidden, **maps}
-    raised = Tensor("exp(score − largest)", "before they are divided by their sum", exponentials, **weighs)
-    probabilities = Tensor("weights", "they sum to 1", trace.probabilities[item, heads, query], **weighs)
-    tensors["softmax"] = (masked, raised, probabilities)
-    weights = probabilities
-    if trace.dropped is not None:
-        weights = Tensor("weights", "after dropout: they need not sum to 1", trace.weights[item, heads, query], **weighs)
-        tensors["dropout"] = (probabilities, weights)
-
-    V = wide_or_one(trace.v, of_key, "what each token gives", "V")
-    outputs = trace.head_outputs[item, heads, query]  # [H|1, D]
-    brought = Tensor("head", "weights @ V", outputs, (rows, per_head), of_query, row=maps["row"])
-    tensors["values"] = (weights, V, brought)
-    if head is not None:
-        each = trace.weights[item, head, query].astype(np.float64)[:, None] * trace.v[item, head]  # [S, D]
-        bring = Tensor(
-            "weight × v", "what each key brings; its columns sum to the head", each, (keys, per_head), of_key, row=key
-        )
-        tensors["values"] = (weights, V, bring, brought)
-
-    every = trace.head_outputs[item, :, query]  # [H, D]
-    stacked = Tensor("head₁ … headₕ", "what each head made", every, (Axis("H", "head"), per_head), of_query, row=shown)
-    place = None if head is None else (own.start, own.stop)
-    beside = {"N": N, "L": L, "H·D": H * D}
-    side_by_side = Tensor(
-        "Concat", "the same numbers in one row", trace.concat[item, [query]], (None, wide), beside, columns=place
-    )
-    tensors["concat"] = (stacked, side_by_side)
-
-    parts = head_parts(trace, item, query)  # [H + 1, E]
-    names = (*(f"head {h}" for h in range(H)), *(["bias"] * (len(parts) - H)))
-    of_output = {"N": N, "L": L, "E": E}
-    sum_of = Tensor(
-        "headₕ Wᴼₕ", "what each head brings, and the bias", parts, (Axis("H", "part", names), embed), of_output, row=head
-    )
-    output = Tensor("output", "their sum", trace.output[item, [query]], (None, embed), of_output)
-    tensors["project"] = (sum_of, output)
-    whole = Tensor("MHA(X)", "the output of this batch item", trace.output[item], (queries, embed), of_output, row=query)
-    tensors["output"] = (one_token, whole, output)
-    tensors["validate"] = ()
-    order = {name: tensors[name] for name in STEPS if name in tensors}
-    return Walk(item, head, query, key, shown, order, _checks(trace, item, query, parts))
+    missing = _missing(trace)
+    follow = _Follow(trace, item, head, query, key, shown if head is None else head)
+    names = [name for name in STEPS if name not in missing and (name != "dropout" or trace.dropped is not None)]
+    tensors = {name: getattr(follow, name)() for name in names}
+    return Walk(item, head, query, key, follow.shown, tensors, checks_of(trace, item, query), missing)
 
 
-def head_parts(trace, item, query):
-    """[H, E], or [H + 1, E] with the bias of the output projection last: what each head brings to the output row of ``query``, in
-    float64. Concat(head₁, …, headₕ) Wᴼ = Σ headₕ Wᴼₕ, with Wᴼₕ the D rows of Wᴼ that meet head h: to concatenate and mix is to sum."""
-    weight, bias = trace.out_proj  # [E, H·D], [E] or None
-    H, D = trace.head_outputs.shape[1], trace.head_outputs.shape[3]
-    by_head = weight.astype(np.float64).reshape(len(weight), H, D)  # [E, H, D]
-    parts = np.einsum("hd,ehd->he", trace.head_outputs[item, :, query].astype(np.float64), by_head)  # [H, E]
-    return parts if bias is None else np.vstack([parts, bias])  # [H + 1, E]
+def _missing(trace):
+    """{step: why it is left out} of the steps that need what this Trace does not know."""
+    needs = {
+        ("input",): (trace.batch is not None, "What went into the layer is not known here."),
+        ("configure",): (trace.layer is not None, "The input projections are not known here."),
+        ("query", "keys", "dot", "scale", "mask"): (trace.has("q", "k"), "The weights alone are known here, and no q and no k."),
+        ("values",): (trace.has("v", "head_outputs"), "The values are not known here."),
+        ("concat",): (trace.has("concat"), "Without values there is nothing to concatenate."),
+        ("project", "output"): (trace.has("output"), "The output projection is not known here."),
+    }
+    return {step: why for steps, (known, why) in needs.items() if not known for step in steps}
 
 
-def _checks(trace, item, query, parts):
-    """What has to hold of this query: the tutorial's list, as far as one row shows it."""
-    N, _, L, _ = trace.weights.shape
-    found, wanted = trace.output.shape, (N, L, trace.layer.embed_dim)
-    checks = [Check("shape", f"output {list(found)}, wanted [N, L, E] = {list(wanted)}", None, None, found == wanted)]
-    finite = np.isfinite(trace.batch.query[item]).all()
-    said = "no missing and no infinite value in X" if finite else "X holds missing or infinite values"
-    checks.append(Check("input", said, None, None, bool(finite)))
-    undefined = trace.undefined[item, :, query]  # [H]
-    if undefined.any():
-        words = f"no key is left in {undefined.sum()} heads: the row has no distribution and the output is undefined"
-        return (*checks, Check("keys left", words, None, None, False))
-    rows = trace.probabilities[item, :, query].astype(np.float64)  # [H, S]
-    limit = 1e-5  # float32 over a few thousand keys
-    off = float(np.abs(rows.sum(axis=1) - 1).max())
-    words = "the weights before dropout and 1: how far their sum is from it, in the head where it is farthest"
-    checks.append(Check("row sums", words, off, limit, off <= limit))
-    hidden = trace.mask[item, :, query]
-    if hidden.any():
-        most = float(rows[hidden].max())
-        checks.append(
-            Check("padding and masks", f"the largest weight of {hidden.sum()} hidden cells, exactly 0", most, 0.0, most == 0)
-        )
-    else:
-        checks.append(Check("padding and masks", "no key is hidden from this query: nothing to check", None, None, None))
-    made, output = parts.sum(axis=0), trace.output[item, query]  # [E] each
-    scale = max(float(np.abs(parts).max()), 1.0)
-    gap = float(np.abs(made - output).max())
-    words = "sum over heads + bias, made in float64, and the output: the largest difference of a number"
-    checks.append(Check("output is a sum", words, gap, limit * scale, gap <= limit * scale))
-    return tuple(checks)
+class _Follow:
+    """The tensors of each step, a method each, of one query on its way."""
+
+    def __init__(self, trace, item, head, query, key, shown):
+        N, H, L, S = trace.weights.shape
+        self.trace, self.item, self.head, self.query_at, self.key_at, self.shown = trace, item, head, query, key, shown
+        self.heads = slice(None) if head is None else slice(head, head + 1)  # H of them, or one
+        self.rows = Axis("H", "head") if head is None else None
+        self.row = shown if head is None else None
+        self.key_axis, self.query_axis = Axis("S", "key", trace.key_tokens[item]), Axis("L", "query", trace.query_tokens[item])
+        self.per_head, self.embed = Axis("D", "dimension"), Axis("E", "dimension")
+        self.sizes = {"N": N, "H": H, "L": L, "S": S}
+        self.of_map = {"shape": self.sizes, "axes": (self.rows, self.key_axis), "column": key, "row": self.row}
+
+    def shape(self, letters, **more):
+        """The axes of a tensor by letter, with their sizes."""
+        return {letter: (self.sizes | more)[letter] for letter in letters}
+
+    def at(self, array):
+        """The rows of the followed query, [H|1, …], of an array [N, H, L, …]."""
+        return array[self.item, self.heads, self.query_at]
+
+    def of_source(self, array, words, symbol):
+        """[S, D] of one head, or [S, H·D] with all heads side by side, of an array [N, H, S, D]."""
+        D = array.shape[3]
+        shape = self.shape("NHSD", D=D)
+        if self.head is not None:
+            return Tensor(symbol, words, array[self.item, self.head], (self.key_axis, self.per_head), shape, row=self.key_at)
+        flat = array[self.item].swapaxes(0, 1).reshape(array.shape[2], -1)  # [S, H·D]
+        axes = self.key_axis, Axis("H·D", "dimension", block=D)
+        return Tensor(symbol, f"{words}, heads side by side", flat, axes, shape, row=self.key_at)
+
+    def one_token(self):
+        """The token that is followed, where it is known."""
+        if self.trace.batch is None:
+            return ()
+        x = self.trace.batch.query[self.item]  # [L, E]
+        shape = self.shape("NLE", E=x.shape[1])
+        return (Tensor("xᵢ", "the token that is followed", x[[self.query_at]], (None, self.embed), shape),)
+
+    def input(self):
+        trace, batch = self.trace, self.trace.batch
+        x, source = batch.query[self.item], ()  # [L, E]
+        shape = self.shape("NLE", E=x.shape[1])
+        tokens = Tensor("X", "the tokens of this batch item, one a row", x, (self.query_axis, self.embed), shape, row=self.query_at)
+        if batch.key is not None:
+            read = Axis("S", "key", trace.key_tokens[self.item][: trace.num_positions])  # without the extra columns, which are no tokens
+            shape = {"N": self.sizes["N"], "S": trace.num_positions, "kdim": trace.layer.kdim}
+            axes = read, Axis("kdim", "dimension")
+            source = (Tensor("Y", "the source: keys are made of it", batch.key[self.item], axes, shape),)
+        return (*self.one_token(), *source, tokens)
+
+    def configure(self):
+        layer = self.trace.layer
+        E, D = layer.embed_dim, layer.head_dim
+        part = slice(None) if self.head is None else slice(self.head * D, (self.head + 1) * D)
+        columns = Axis("H·D", "dimension", block=D) if self.head is None else self.per_head
+        whose = "of all heads" if self.head is None else f"of head {self.head}"
+        Wq, Wk, Wv = layer.projections  # [H·D, E|kdim|vdim] each
+        return tuple(
+            Tensor(
+                f"W{letter}", f"{word} projection {whose}", weight[part].T, (Axis(name, "dimension"), columns),
+                {name: weight.shape[1], columns.letter: weight[part].shape[0]},
+            )
+            for letter, word, weight, name in (
+                ("ᵏ", "key", Wk, "E" if layer.kdim == E else "kdim"), ("ᵛ", "value", Wv, "E" if layer.vdim == E else "vdim"),
+                ("ᑫ", "query", Wq, "E"),
+            )
+        )  # fmt: skip
+
+    def asked(self):
+        shape = self.shape("NHLD", D=self.trace.q.shape[3])
+        return Tensor("q", "what this token asks", self.at(self.trace.q), (self.rows, self.per_head), shape, row=self.row)
+
+    def query(self):
+        return (*self.one_token(), self.asked())
+
+    def keys(self):
+        return (self.of_source(self.trace.k, "what each token offers", "K"),)
+
+    def answered(self):
+        q, k = self.at(self.trace.q), self.trace.k[self.item, self.heads]  # [H|1, D], [H|1, S, D]
+        dots = np.einsum("hd,hsd->hs", q.astype(np.float64), k.astype(np.float64))  # [H|1, S]
+        return Tensor("q · k", "how well each key answers", dots, **self.of_map)
+
+    def dot(self):
+        return (self.asked(), *self.keys(), self.answered())
+
+    def scored(self):
+        words = "q · k / √D" if by_root(self.trace) else f"q · k · {self.trace.scale:.4g}"
+        return Tensor("score", words, self.at(self.trace.scores), **self.of_map)
+
+    def scale(self):
+        return (self.answered(), self.scored())
+
+    def masked(self):
+        hidden, added = self.at(self.trace.mask), self.added()  # [H|1, S] each
+        summed = self.at(self.trace.scores).astype(np.float64) + (0 if added is None else added)
+        return Tensor("score + mask", "−∞ where hidden", np.where(hidden, -np.inf, summed), hidden=hidden, **self.of_map)
+
+    def added(self):
+        return None if self.trace.mask_bias is None else self.at(self.trace.mask_bias).astype(np.float64)
+
+    def mask(self):
+        added, hidden = self.added(), self.at(self.trace.mask)
+        biases = () if added is None else (Tensor("mask", "what is added", added, hidden=hidden, **self.of_map),)
+        return (self.scored(), *biases, self.masked())
+
+    def weighs(self, symbol, words, values):
+        return Tensor(symbol, words, values, kind="weight", hidden=self.at(self.trace.mask), **self.of_map)
+
+    def probable(self):
+        return self.weighs("weights", "they sum to 1", self.at(self.trace.probabilities))
+
+    def softmax(self):
+        if not self.trace.has("q", "k"):  # the weights, and what their average makes of them
+            average = self.trace.mean_weights[self.item, [self.query_at]]  # [1, S]
+            shape, axes = self.shape("NLS"), (None, self.key_axis)
+            beside = Tensor("average", "of all heads", average, axes, shape, kind="weight", column=self.key_at)
+            return (beside, self.probable())
+        masked = self.masked()
+        with np.errstate(invalid="ignore"):  # −∞ − (−∞), in a row without keys
+            exponentials = np.exp(masked.values - masked.values.max(axis=1, keepdims=True))  # [H|1, S]
+        return (masked, self.weighs("exp(score − largest)", "before they are divided by their sum", exponentials), self.probable())
+
+    def weighing(self):
+        """The weights that the values meet: after dropout where it falls."""
+        if self.trace.dropped is None:
+            return self.probable()
+        return self.weighs("weights", "after dropout: they need not sum to 1", self.at(self.trace.weights))
+
+    def dropout(self):
+        return (self.probable(), self.weighing())
+
+    def values(self):
+        trace, n, h = self.trace, self.item, self.head
+        shape = self.shape("NHLD", D=trace.head_outputs.shape[3])
+        brought = Tensor("head", "weights @ V", self.at(trace.head_outputs), (self.rows, self.per_head), shape, row=self.row)
+        V = self.of_source(trace.v, "what each token gives", "V")
+        if h is None:
+            return (self.weighing(), V, brought)
+        each = trace.weights[n, h, self.query_at].astype(np.float64)[:, None] * trace.v[n, h]  # [S, D]
+        words, axes = "what each key brings; its columns sum to the head", (self.key_axis, self.per_head)
+        bring = Tensor("weight × v", words, each, axes, self.shape("NHSD", D=trace.v.shape[3]), row=self.key_at)
+        return (self.weighing(), V, bring, brought)
+
+    def concat(self):
+        trace, D = self.trace, self.trace.head_outputs.shape[3]
+        every = trace.head_outputs[self.item, :, self.query_at]  # [H, D]
+        shape, axes = self.shape("NHLD", D=D), (Axis("H", "head"), self.per_head)
+        stacked = Tensor("head₁ … headₕ", "what each head made", every, axes, shape, row=self.shown)
+        place = None if self.head is None else (self.head * D, (self.head + 1) * D)
+        row, beside = trace.concat[self.item, [self.query_at]], {"N": self.sizes["N"], "L": self.sizes["L"], "H·D": self.sizes["H"] * D}
+        axes = None, Axis("H·D", "dimension", block=D)
+        return (stacked, Tensor("Concat", "the same numbers in one row", row, axes, beside, columns=place))
+
+    def written(self):
+        output = self.trace.output[self.item, [self.query_at]]  # [1, E]
+        return Tensor("output", "their sum", output, (None, self.embed), self.shape("NLE", E=output.shape[1]))
+
+    def project(self):
+        parts, H = head_parts(self.trace, self.item, self.query_at), self.sizes["H"]  # [H + 1, E]
+        names = (*(f"head {h}" for h in range(H)), *(["bias"] * (len(parts) - H)))
+        axes, shape = (Axis("H", "part", names), self.embed), self.shape("NLE", E=parts.shape[1])
+        return (Tensor("headₕ Wᴼₕ", "what each head brings, and the bias", parts, axes, shape, row=self.head), self.written())
+
+    def output(self):
+        whole = self.trace.output[self.item]  # [L, E]
+        axes, shape = (self.query_axis, self.embed), self.shape("NLE", E=whole.shape[1])
+        every = Tensor("MHA(X)", "the output of this batch item", whole, axes, shape, row=self.query_at)
+        return (*self.one_token(), every, self.written())
+
+    def validate(self):
+        return ()
+
+
+def by_root(trace):
+    """True where scores are q · k / √D, as most are."""
+    return bool(np.isclose(trace.scale, trace.q.shape[3] ** -0.5))

@@ -12,8 +12,8 @@ def drops(settings):
 
 
 def _needs_torch(s):
-    """Whether PyTorch has to draw something: all of it was worked by hand where it does not."""
-    return s.case != "tiny" or drops(s)
+    """Whether PyTorch has to draw something: the numbers of the tiny case stand in the program, those of a kept layer in a file."""
+    return s.case == "random" or drops(s)
 
 
 def imports(s, language):
@@ -24,7 +24,7 @@ def imports(s, language):
     if language == "torch":
         lines.append("import math")
     lines += [""] * bool(lines)
-    if language == "numpy" or s.texts or s.source_texts or s.positions:
+    if language == "numpy" or s.texts or s.source_texts or s.positions or s.case == "kept":
         lines.append("import numpy as np")
     if language == "numpy" and not _needs_torch(s):
         return lines
@@ -42,6 +42,8 @@ def start(s, language):
     layer = f"attention = nn.MultiheadAttention({', '.join(options)})"
     if s.case == "tiny":
         return _start_tiny(s, language, layer)
+    if s.case == "kept":
+        return _start_kept(s, language, layer)
     seed, lines = f"torch.manual_seed({s.seed})", []
     drawn = s.texts is None or (s.cross and s.source_texts is None) or drops(s)
     lines += [seed, layer]
@@ -90,6 +92,22 @@ def _start_tiny(s, language, layer):
             f"query = key = value = np.array({tokens}, dtype=np.float32)",
         ]
     return [*lines, ""]
+
+
+def _start_kept(s, language, layer):
+    """Numbers from a file that stands beside the program."""
+    wrap = "torch.from_numpy({})" if language == "torch" else "{}"
+
+    def given(name):
+        return wrap.format(f'given["{name}"]')
+
+    lines = [f'given = np.load("{s.file}")  # the layer and its input, saved from the page']
+    state = f"{{name: {wrap.format('given[name]')} for name in {list(s.weights)!r}}}"
+    lines += [f"W = {state}"] if language == "numpy" else [layer, f"attention.load_state_dict({state})"]
+    if not s.cross:
+        return [*lines, f"query = key = value = {given('query')}", ""]
+    value = given("value") if s.own_value else "key"
+    return [*lines, f"query, key = {given('query')}, {given('key')}", f"value = {value}", ""]
 
 
 def _whole(array):

@@ -1,4 +1,4 @@
-"""Settings as programs, in NumPy from scratch and in PyTorch, that run as they stand and compute what the page shows.
+"""Settings, or a Kept layer, as programs in NumPy from scratch and in PyTorch, that run as they stand and compute what the page shows.
 
 A program is told in the steps of the walkthrough. Random weights and tokens are PyTorch's, drawn in the order in which the tutorial's
 program draws them, so that they are those of the page; everything after that is written out.
@@ -13,6 +13,8 @@ from mha_viz.settings.steps import STEPS
 
 def program(settings, language, step="validate", *, item=0, head=0, query=0, together=False):
     """The whole program up to ``step`` in this ``language``, "numpy" or "torch": it prints what the page draws of that step.
+
+    ``settings`` are Settings, or the Kept of a layer that no seed draws, which the program reads from its file.
 
     ``item``, ``head`` and ``query`` are those that are followed; ``together`` prints all heads. It leaves Q, K, V, scores, weights,
     heads [N, H, …], concat and multi_head_output behind, with the values of the Trace of the same name.
@@ -54,7 +56,7 @@ class _Program:
         E = settings.embed_dim
         self.packed = {settings.kdim or E, settings.vdim or E} == {E}
         self.typed = None if settings.attn_mask is None else read_mask(settings.attn_mask)
-        self.padded = any(_counts(settings)[1])
+        self.padded = settings.padded if settings.case == "kept" else any(_counts(settings)[1])
         self.adds = self.typed is not None and self.typed.dtype != bool
         self.pairs = bool(settings.causal or settings.window or (self.typed is not None and not self.adds))
         self.hides = self.padded or self.pairs
@@ -68,11 +70,7 @@ class _Program:
         s, lines = self.settings, []
         kind, make = ("torch.bool", "torch.tensor") if xp == "torch" else ("bool", "np.array")
         if self.padded:
-            lines.append(f"padding_mask = {xp}.zeros((N, S), dtype={kind})")
-            for item, count in enumerate(_counts(s)[1]):
-                if count:
-                    where = f":{count}" if s.padding_side == "left" else f"-{count}:"
-                    lines.append(f"padding_mask[{item}, {where}] = True  # nobody may attend to these")
+            lines += _padding(s, xp, kind)
         if s.causal or s.window is not None:
             lines.append(
                 f"ahead = {xp}.arange(S) - ({xp}.arange(L)[:, None] + S - L)  # [L, S], the last query at the last key"
@@ -100,9 +98,22 @@ class _Program:
         return lines
 
 
+def _padding(s, xp, kind):
+    """Lines that make padding_mask [N, S]."""
+    if s.case == "kept":
+        read = 'given["padding_mask"]'
+        return [f"padding_mask = {f'torch.from_numpy({read})' if xp == 'torch' else read}  # True: nobody may attend to it"]
+    lines = [f"padding_mask = {xp}.zeros((N, S), dtype={kind})"]
+    for item, count in enumerate(_counts(s)[1]):
+        if count:
+            where = f":{count}" if s.padding_side == "left" else f"-{count}:"
+            lines.append(f"padding_mask[{item}, {where}] = True  # nobody may attend to these")
+    return lines
+
+
 class _NumPy(_Program):
     def input(self):
-        lines = ["query, key, value = (array.numpy() for array in (query, key, value))"] if self.settings.case != "tiny" else []
+        lines = ["query, key, value = (array.numpy() for array in (query, key, value))"] if self.settings.case == "random" else []
         return [*lines, "(N, L, E), S = query.shape, key.shape[1]"]
 
     def configure(self):
@@ -112,7 +123,7 @@ class _NumPy(_Program):
             "D = E // H  # E has to be divisible by H",
             "assert H * D == E and np.isfinite(query).all()",
         ]
-        if s.case != "tiny":
+        if s.case == "random":
             lines.append("W = {name: weight.detach().numpy() for name, weight in attention.named_parameters()}")
         if self.packed:
             lines.append('Wq, Wk, Wv = np.split(W["in_proj_weight"], 3)  # [H·D, E] each; head h owns rows h·D to (h + 1)·D')

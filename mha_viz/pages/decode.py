@@ -1,4 +1,4 @@
-"""Decode: the same tokens at once with a causal mask, and one at a time with a KV cache."""
+"""Decode: the tokens of the layer that is looked at, all at once with a causal mask and one at a time with a KV cache."""
 
 from dataclasses import replace
 
@@ -8,8 +8,9 @@ from mha_viz.core.rules import Wrong, divisors
 from mha_viz.pages import draft
 from mha_viz.pages.decode_numbers import beside_each_other, cache_grows, compared, differences, step_in_words, timings, works
 from mha_viz.pages.draft import CHOICES
-from mha_viz.pages.explored import begin
-from mha_viz.pages.messages import say_error, say_not_current, say_notes, say_wrong, spelled
+from mha_viz.pages.looked_at import begin, of_model, say_of_model, say_what_is_wrong, told, write_address
+from mha_viz.pages.looked_at import current as looked_at
+from mha_viz.pages.messages import plain, say_error, say_not_current, say_notes, say_wrong, spelled
 from mha_viz.pages.toolbar import change, show
 from mha_viz.pages.warm import synthetic_trace
 from mha_viz.settings import Settings
@@ -20,51 +21,68 @@ BAR = ["toolbar", "stage"]
 
 
 def page():
-    begin("decode")
+    if not begin("decode"):
+        return
+    missing = of_model() and lacks(looked_at().trace)
+    if missing:
+        say_what_is_wrong()
+        st.html(told(looked_at()))
+        st.info(f"Nothing is decoded here. {plain(missing)}", icon=":material/info:")
+        write_address()
+        return
     above()
     toolbar()
     stage()
 
 
+def lacks(trace):
+    from mha_viz.analysis.decoding import why_not_decoded
+
+    return why_not_decoded(trace)
+
+
 @st.fragment(key="above")
 def above():
-    """What is said of the settings, and what this page is about."""
-    settings, found, wrong = current()
+    """What is said of what is set, and what this page is about."""
+    found, wrong = current()
     with st.container(key="messages"):
-        if wrong:
-            if wrong.argument in OWN:
-                say_wrong_here(wrong)
-            else:
-                say_wrong(wrong)
-                say_not_current(settings, draft.values())
-        say_notes(draft.notes(found.full))
-    says = "" if settings.causal else " Causal is set here, whatever the sidebar says."
+        if wrong and (wrong.argument in OWN or of_model()):
+            say_wrong_here(wrong)
+        elif wrong:
+            say_wrong(wrong)
+            say_not_current(st.session_state.decoded[0], draft.values())
+        if of_model():
+            say_of_model()
+        else:
+            say_notes(draft.notes(found.full))
+    says = "" if of_model() or st.session_state.decoded[0].causal else " Causal is set here, whatever the sidebar says."
     st.html(
         "<p class='mode'>The same tokens <b>all at once</b> with a causal mask, as in training, and <b>one at a time</b> with a KV cache, "
         f"as in generating.{says}</p>"
     )
+    if of_model():
+        st.html(told(looked_at()))
 
 
 @st.fragment(key="toolbar")
 def toolbar():
     """Which batch item, how the cache is kept, and the way from token to token."""
-    settings, found, _ = current()
-    view, L, H = st.session_state.view, settings.L, settings.num_heads
-    token = token_of(found)
+    found, _ = current()
+    view, token, batch = st.session_state.view, token_of(found), found.decoding.batch
     with st.container(horizontal=True, vertical_alignment="bottom", key="decode_bar"):
-        item = view.item if view.item < settings.N else 0
+        item = item_of(found)
         visible = {"label_visibility": "visible", "rerun": CHOICES}
         show(
-            "item", st.selectbox, "batch item", item, options=list(range(settings.N)), width=110, help="The sequence that is looked at.",
+            "item", st.selectbox, "batch item", item, options=list(range(batch.N)), width=110, help="The sequence that is looked at.",
             **visible,
         )  # fmt: skip
-        prompt = view.prompt if view.prompt <= L else L
+        prompt = view.prompt if view.prompt <= batch.L else batch.L
         show(
-            "prompt", st.number_input, "prompt", prompt, min_value=1, max_value=L, step=1, width=130,
+            "prompt", st.number_input, "prompt", prompt, min_value=1, max_value=batch.L, step=1, width=130,
             help="So many tokens are read in one call, as a prompt is; those after it one by one.", **visible,
         )  # fmt: skip
         show(
-            "kv_heads", st.selectbox, "KV heads", found.decoding.num_kv_heads, options=divisors(H), width=110,
+            "kv_heads", st.selectbox, "KV heads", found.decoding.num_kv_heads, options=divisors(found.decoding.layer.num_heads), width=110,
             help="Heads of keys and values that the cache keeps. Fewer than heads: each group of query heads reads one, the mean of its "
             "heads' projections (grouped-query attention, Ainslie et al. 2023).", **visible,
         )  # fmt: skip
@@ -85,9 +103,8 @@ def stage():
     from mha_viz.figures.decoding import cache, describe_cache
 
     st.session_state.staged = True
-    settings, found, _ = current()
-    view, token = st.session_state.view, token_of(found)
-    item = view.item if view.item < settings.N else 0
+    found, _ = current()
+    view, token, item = st.session_state.view, token_of(found), item_of(found)
     look = {"theme": st.context.theme.type or "light", "width": measured_width("decoding")}
     with st.container(key="stage"):
         st.html(step_in_words(found, token, item) + compared(found, token, item))
@@ -100,7 +117,7 @@ def stage():
         with right:
             works(found, token, look)
             cache_grows(found, view, look)
-    draft.write_address()
+    write_address()
 
 
 def choose(choices):
@@ -111,11 +128,17 @@ def choose(choices):
 
 def go(steps):
     """To another step; before the first and after the last there is none."""
-    _, found, _ = current()
+    found, _ = current()
     decoding = found.decoding
     step = min(max(found.step_of(token_of(found)) + steps, 0), len(decoding.steps) - 1)
     change(token=decoding.steps[step].stop - 1)
     draft.draw(BAR)
+
+
+def item_of(found):
+    """The batch item that is looked at; the first where the View's is beyond the batch."""
+    item = st.session_state.view.item
+    return item if item < found.decoding.batch.N else 0
 
 
 def token_of(found):
@@ -126,19 +149,25 @@ def token_of(found):
 
 
 def current():
-    """The settings that are set, the Beside that they make, and None; the last good ones where they break a rule, and the Wrong."""
+    """The Beside of what is set, and None; the last good one where it breaks a rule, and the Wrong."""
     from mha_viz.analysis.decoding import decodable
 
     state, view = st.session_state, st.session_state.view
     how = {"prompt": view.prompt, "num_kv_heads": view.kv_heads, "dtype": view.cache_dtype}
+    if of_model():
+        trace = looked_at().trace
+        try:
+            return decoded_model(trace, how), None
+        except Wrong as wrong:
+            return decoded_model(trace, {}), renamed(wrong)
     try:
         settings = draft.settings()
         found = decoded(decodable(settings), **how)
     except Wrong as wrong:
         settings, how = state.setdefault("decoded", (Settings(), {}))
-        return settings, decoded(decodable(settings), **how), renamed(wrong)
+        return decoded(decodable(settings), **how), renamed(wrong)
     state.decoded = settings, how
-    return settings, found, None
+    return found, None
 
 
 def renamed(wrong):
@@ -163,6 +192,16 @@ def say_wrong_here(wrong):
 def mend(**values):
     change(**values)
     draft.draw(CHOICES)
+
+
+def decoded_model(trace, how):
+    """The Beside of a model's layer; the last one is kept."""
+    from mha_viz.analysis.decoding import beside
+
+    kept = st.session_state.get("decoded_model")
+    if kept is None or kept[0] is not trace or kept[1] != how:
+        kept = st.session_state.decoded_model = trace, how, beside(trace.layer, trace.batch, **how)
+    return kept[2]
 
 
 @st.cache_resource(max_entries=8, show_spinner=False, scope="session")

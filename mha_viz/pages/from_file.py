@@ -268,6 +268,10 @@ def nothing():
     return f"{gone}Open a file on the left: a recording of your own model, its weights, or its attention maps."
 
 
+def title():
+    return current()
+
+
 def about():
     """Which file it is."""
     found = st.session_state.opened[current()][0]

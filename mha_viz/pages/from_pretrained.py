@@ -58,6 +58,10 @@ def recording():
     return kept[1]
 
 
+def title():
+    return source.settings().name
+
+
 def about():
     """Which model reads what."""
     if st.session_state.wrong_source is not None:

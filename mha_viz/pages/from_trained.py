@@ -111,6 +111,16 @@ def recording():
     return trained_run(source.settings()).recording
 
 
+def unchanged():
+    """The Recording of the model as it was trained, whatever is changed in it."""
+    return trained_run(replace(source.settings(), interventions="")).recording
+
+
+def title():
+    s = source.settings()
+    return MODELS[s.model].title + ("" if s.snapshot is None else f", after {s.snapshot:,} steps of training")
+
+
 def about():
     """What the model is, how well it does, its training, and what it answers here."""
     from mha_viz.components import measured_width

@@ -1,4 +1,4 @@
-"""Pitfalls: mistakes as experiments on the layer of Explore, found by their symptom, each with the check that catches it."""
+"""Pitfalls: mistakes as experiments on the layer that is looked at, found by their symptom, each with the check that catches it."""
 
 from html import escape
 
@@ -7,10 +7,11 @@ import streamlit as st
 from mha_viz.core.rules import Wrong
 from mha_viz.pages import draft
 from mha_viz.pages.controls import sequence, sizes, source
+from mha_viz.pages.looked_at import begin, of_model, say_of_model, told, write_address
+from mha_viz.pages.looked_at import current as looked_at
 from mha_viz.pages.messages import mend, plain, say_error, say_not_current, say_notes, say_wrong, spelled
-from mha_viz.pages.places import enter
 from mha_viz.pages.toolbar import change
-from mha_viz.pages.warm import shared_trace, warm_up
+from mha_viz.pages.warm import shared_trace
 from mha_viz.settings import Settings
 
 LAYER = (
@@ -27,27 +28,32 @@ LAYER = (
 
 
 def page():
-    enter("pitfalls")
-    draft.arrive()
+    if begin("pitfalls", sidebar):
+        above()
+        symptoms()
+        stage()
+
+
+def sidebar():
     with st.sidebar:
         source()
         sizes()
         sequence()
         st.caption(
             "Experiments run on this layer and the first 8 tokens of its first 3 items; a few bring numbers of their own, and all their "
-            "own masks. The page Models has no part in them."
+            "own masks."
         )
-    warm_up()
-    above()
-    symptoms()
-    stage()
 
 
 @st.fragment(key="above")
 def above():
-    """What is said of the Settings, and of an address that points to nothing."""
-    settings, wrong = current()
+    """What is said of what is set, and of an address that points to nothing."""
     with st.container(key="messages"):
+        if of_model():
+            say_of_model()
+            say_notes(misfits())
+            return
+        settings, wrong = current()
         if wrong:
             say_wrong(wrong)
             say_not_current(settings, draft.values())
@@ -73,17 +79,16 @@ def symptoms():
 def stage():
     """The pitfalls to choose from, and the one that is chosen."""
     st.session_state.staged = True
-    settings, wrong = current()
     with st.container(key="stage"):
         offered, shown = st.columns([2, 7], gap="medium")
         chosen, values = choice()
         with offered, st.container(key="pitfall_list"):
             pick(chosen)
         with shown:
-            told(chosen)
+            about(chosen)
             knobs(chosen, values)
-            experiment(chosen, values, settings, wrong)
-    draft.write_address()
+            experiment(chosen, values)
+    write_address()
 
 
 # What is chosen
@@ -157,7 +162,7 @@ def choose_pitfall():
 # What is shown of it
 
 
-def told(chosen):
+def about(chosen):
     st.html(
         f"<h2 class='pitfall'>{escape(chosen.title)}</h2><p class='mode'>Looks like: {escape(' · '.join(chosen.symptoms))}</p>"
         f"<p class='shapes'><b>Why.</b> {escape(chosen.why)}</p>"
@@ -186,14 +191,24 @@ def turn(name, values, knob):
     draft.draw(["above", "stage"])
 
 
-def experiment(chosen, values, settings, wrong):
+def experiment(chosen, values):
     """What comes out, and what would have caught it."""
-    from mha_viz.analysis.pitfalls import Bench
+    from mha_viz.analysis.pitfalls import Bench, why_no_bench
 
+    if of_model():
+        looked, wrong = looked_at(), None
+        trace, missing = looked.trace, why_no_bench(looked.trace)
+        st.html(told(looked))
+        if missing:
+            st.info(f"No pitfall can be tried on this layer. {plain(missing)}", icon=":material/info:")
+            return
+    else:
+        settings, wrong = current()
+        trace = shared_trace(layer_of(settings))
     try:
-        found = chosen.run(Bench.of(shared_trace(layer_of(settings))), **values)
+        found = chosen.run(Bench.of(trace), **values)
     except Wrong as needed:
-        say_needed(needed, wrong is None)
+        say_needed(needed, wrong is None and not of_model())
         return
     st.html(f"<p class='chosen' role='status'><b>Here.</b> {escape(found.sentence)}</p>")
     maps(found)

@@ -1,21 +1,22 @@
 """Where a person is: the address and View of what a page looks at wait while a page of something else is open.
 
-Pages ``ON_EXPLORE`` look at one thing, the layer that the sidebar sets: a person who goes from one to another keeps its settings, its
-address and what was chosen.
+Pages OF_EITHER look at the layer of Explore or at one of a model, whichever their address names: an address of a model names its source.
+A person who goes from page to page takes along what is looked at, its address and what was chosen.
 """
 
 from pathlib import Path
 
 import streamlit as st
 
-from mha_viz.pages import draft
+from mha_viz.pages import draft, source
 
 STYLE = Path(__file__).with_name("style.css")
 PAGES = {  # by the name of their file
     "lessons": "Start here", "explore": "Explore", "models": "Models", "steps": "Step by step", "decode": "Decode",
     "pitfalls": "Pitfalls", "validate": "Validate", "about": "About",
 }  # fmt: skip
-ON_EXPLORE = ("explore", "steps", "decode", "pitfalls", "validate")
+OF_EITHER = ("steps", "decode", "pitfalls", "validate")
+ADDRESSES = {"explore": draft.address, "models": source.address}  # of what these two, and the pages OF_EITHER, look at
 OWN = ("view", "address", "behind", "written", "notes", "arrived", "typed_limits", "wrong_view", "wrong_what_if", "typed_what_if")
 
 
@@ -25,19 +26,21 @@ def enter(page, follow=()):
     The fragments ``follow`` are drawn anew with any other one: they say something of what the others choose.
     """
     st.html(STYLE)
-    st.session_state.follow = (*follow, "pages") if page in ON_EXPLORE else follow  # links between these say what is set
     state, query = st.session_state, st.query_params.to_dict()
-    before, state.page = state.get("page", page), page
+    before, was = state.get("page", page), state.get("place")
+    now = ("models" if "source" in query else "explore") if page in OF_EITHER else page
+    state.page, state.place, state.looked_at = page, now, now if now in ADDRESSES else looked_at()
+    state.follow = (*follow, "pages") if now in ADDRESSES else follow  # links between these say what is set
     places = state.setdefault("places", {})
-    if before != page:
-        if place(before) != place(page):
-            places[place(before)] = {name: state.pop(name) for name in OWN if name in state}
-            state.update(places.get(place(page), {}))
-        else:
-            for name in state.get("draft", ()):  # widgets of the same name on the other page: this one's take what they held from the draft
-                state.pop(name, None)
-            if query in state.get("behind", ()):  # the link was drawn before what was changed since
-                state.address, state.behind = query, []
+    if was not in (None, now):
+        places[was] = {name: state.pop(name) for name in OWN if name in state}
+        state.update(places.get(now, {}))
+    elif before != page:
+        for name in state.get("draft", ()):  # widgets of the same name on the other page: this one's take what they held from the draft
+            state.pop(name, None)
+        if source.named(query) in map(source.named, state.get("behind", ())):  # the link was drawn before what was changed since
+            state.address, state.behind = query, []
+    if (before, was) != (page, now):
         state.pop("staged", None)  # nothing of this page is drawn yet
     links()
 
@@ -45,15 +48,23 @@ def enter(page, follow=()):
 @st.fragment(key="pages")
 def links():
     """The links from page to page. With the address in them, Back leads through no page twice."""
-    state, query = st.session_state, st.query_params.to_dict()
-    arriving = query != state.get("address") and query not in state.get("behind", ())
-    now = query if arriving else draft.address() if state.page in ON_EXPLORE else state.get("address", {})
     with st.container(key="pages", horizontal=True):
         for name, title in PAGES.items():
-            address = now if place(name) == place(state.page) else state.places.get(place(name), {}).get("address", {})
-            st.page_link(f"mha_viz/pages/{name}.py", label=title, query_params=address)
+            link(name, title, looked_at() if name in OF_EITHER else name)
 
 
-def place(page):
-    """What a page looks at, by the name of the first page that does."""
-    return ON_EXPLORE[0] if page in ON_EXPLORE else page
+def link(page, title, place, **options):
+    """A link to a page that looks at ``place``, as that was left."""
+    state, query = st.session_state, st.query_params.to_dict()
+    address = state.places.get(place, {}).get("address", {})
+    if place == state.place:
+        arriving = query != state.get("address") and query not in state.get("behind", ())
+        address = query if arriving else ADDRESSES.get(place, lambda: state.get("address", {}))()
+    if place == "models":
+        address = source.named(address) if page in OF_EITHER else source.unnamed(address)
+    st.page_link(f"mha_viz/pages/{page}.py", label=title, query_params=address, **options)
+
+
+def looked_at():
+    """What pages OF_EITHER look at: "explore", its layer, or "models", one of a model; what was looked at last."""
+    return st.session_state.get("looked_at", "explore")

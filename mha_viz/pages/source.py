@@ -150,12 +150,27 @@ def unspelled(query):
     return kind(**found)
 
 
-def write_address():
-    """Let the address say what is looked at and how it is shown."""
+def address():
+    """What is looked at and how it is shown, as the address of the page that is open."""
     state, here = st.session_state, settings()
-    state.written = here, state.view
-    spelled = {} if state.source == next(iter(KINDS)) else {"source": state.source}
-    spelled |= to_address(type(here), **vars(here)) | to_address(**vars(state.view))
+    spelled = {"source": state.source} | to_address(type(here), **vars(here)) | to_address(**vars(state.view))
+    return unnamed(spelled) if state.page == "models" else spelled
+
+
+def named(address):
+    """An address of the Models page as other pages have it: they look at a model where it names a source."""
+    return {"source": next(iter(KINDS))} | address
+
+
+def unnamed(address):
+    """The address as the Models page has it, where the first source goes without saying."""
+    return {name: text for name, text in address.items() if (name, text) != ("source", next(iter(KINDS)))}
+
+
+def write_address():
+    """Let the browser's address say what is looked at and how it is shown."""
+    state, spelled = st.session_state, address()
+    state.written = settings(), state.view
     if spelled != state.address:
         state.behind.append(state.address)
         state.address = spelled

@@ -1,4 +1,4 @@
-"""Step by step: one query of the present layer followed from its token to the output, in mathematics, NumPy and PyTorch."""
+"""Step by step: one query of the layer that is looked at, from its token to the output, in mathematics, NumPy and PyTorch."""
 
 from dataclasses import replace
 from html import escape
@@ -7,9 +7,10 @@ import streamlit as st
 
 from mha_viz.pages import draft
 from mha_viz.pages.draft import CHOICES
-from mha_viz.pages.explored import begin, current, say_what_is_wrong
-from mha_viz.pages.messages import say_wrong_view
-from mha_viz.pages.shapes import mode, token
+from mha_viz.pages.looked_at import begin, current, file_name, say_what_is_wrong, write_address
+from mha_viz.pages.looked_at import told as told_of_layer
+from mha_viz.pages.messages import plain, say_wrong_view
+from mha_viz.pages.shapes import token
 from mha_viz.pages.step_words import OF_HEAD, OF_KEY, SHORT, STAGES, formulas, symbols, told
 from mha_viz.pages.toolbar import change, show
 from mha_viz.settings import STEPS
@@ -19,7 +20,13 @@ MOST = 300  # tokens that a list offers; beyond it their number is typed
 
 
 def page():
-    begin("steps")
+    if not begin("steps"):
+        return
+    if current().trace.off:
+        say_what_is_wrong()
+        st.info("A head is off in this recording, and its numbers are another's: record it with its heads on.", icon=":material/info:")
+        write_address()
+        return
     above()
     toolbar_alone()
     stage()
@@ -27,14 +34,14 @@ def page():
 
 @st.fragment(key="above")
 def above():
-    """What is said of the Settings: what is wrong with them, and what of the address cannot be shown."""
+    """What is said of what is set: what is wrong with it, and what of the address cannot be shown."""
     say_what_is_wrong()
 
 
 @st.fragment(key="toolbar")
 def toolbar_alone():
     """What is followed: batch item, head, query and key."""
-    _, trace, _ = current()
+    trace = current().trace
     choice = chosen(trace)
     N, H, L, S = trace.weights.shape
     together = st.session_state.view.together
@@ -88,7 +95,8 @@ def choose_cell():
 def stage():
     """The step that is shown, and the way to the others."""
     st.session_state.staged = True
-    settings, trace, _ = current()
+    looked = current()
+    trace = looked.trace
     walked = walked_now(trace)
     step = step_of(walked)
     with st.container(key="stage"):
@@ -107,13 +115,23 @@ def stage():
             if st.session_state.view.language == "mathematics":
                 mathematics(step, walked, trace)
             else:
-                code(step, walked, settings)
+                code(step, walked, looked)
         with key, st.container(key="symbols"):
             symbol_key(step, trace)
-        drawn(step, walked, settings.batch_first)
-        st.html(mode(settings))
-        st.caption("These are the steps of Explore's layer. A model's heads are opened number by number on the Models page.")
-    draft.write_address()
+        drawn(step, walked, looked.batch_first)
+        st.html(told_of_layer(looked))
+        left_out(walked)
+    write_address()
+
+
+def left_out(walked):
+    """The steps that cannot be followed here, and why."""
+    reasons = {}
+    for step, why in walked.missing.items():
+        reasons.setdefault(why, []).append(SHORT[step])
+    if reasons:
+        said = " ".join(f"**{plain(', '.join(steps))}**: {plain(why)}" for why, steps in reasons.items())
+        st.caption(f"Steps that cannot be followed here. {said}")
 
 
 def walked_now(trace):
@@ -124,9 +142,9 @@ def walked_now(trace):
 
 
 def step_of(walked):
-    """The step of the View; the softmax in place of a dropout that does not fall."""
+    """The step of the View; the softmax in place of a dropout that does not fall, the first where that step is not known."""
     step = st.session_state.view.step
-    return step if step in walked.steps else "softmax"
+    return step if step in walked.steps else "softmax" if step == "dropout" else walked.steps[0]
 
 
 def ways(steps, step):
@@ -169,11 +187,18 @@ def mathematics(step, walked, trace):
         st.latex(numbers)
 
 
-def code(step, walked, settings):
-    """The lines of this step, and the program that they are a part of."""
+def code(step, walked, looked):
+    """The lines of this step, and the program that they are a part of; of a model's layer, the file that the program reads."""
     from mha_viz.export.code import program, shown_expression, step_lines
+    from mha_viz.export.kept import kept, numbers, why_not_kept
 
-    language, together = st.session_state.view.language, walked.head is None
+    settings, language, together = looked.settings, st.session_state.view.language, walked.head is None
+    if settings is None:
+        missing = why_not_kept(looked.trace)
+        if missing:
+            st.info(f"No program can be given here. {plain(missing)}", icon=":material/info:")
+            return
+        settings = kept(looked.trace, file_name(looked))
     lines = step_lines(settings, language, step)
     if step != "validate":
         lines = [*lines, f"print({shown_expression(settings, language, step, together)})"]
@@ -181,6 +206,11 @@ def code(step, walked, settings):
     place = {"item": walked.item, "head": walked.shown, "query": walked.query, "together": together}
     with st.expander("The whole program up to here, which runs as it stands"):
         st.code(program(settings, language, step, **place), language="python", height=360)
+        if looked.settings is None:
+            st.download_button(
+                f"Save {settings.file}", lambda: numbers(looked.trace), settings.file, "application/octet-stream", on_click="ignore",
+                icon=":material/download:", help="The layer's weights and its input: the program reads it from the folder it is run in.",
+            )  # fmt: skip
 
 
 def symbol_key(step, trace):

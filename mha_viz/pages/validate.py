@@ -1,28 +1,28 @@
-"""Validate: the tutorial's evaluation and checklist, run on the layer and the input of Explore."""
+"""Validate: the tutorial's evaluation and checklist, run on the layer that is looked at and its input."""
 
 from shlex import quote
 
 import streamlit as st
 
-from mha_viz.pages import draft
+from mha_viz.pages import draft, model
 from mha_viz.pages.checked import Checked, checked
-from mha_viz.pages.explored import begin, current, say_what_is_wrong
+from mha_viz.pages.looked_at import begin, current, of_model, say_what_is_wrong, told, write_address
 from mha_viz.pages.messages import say_error
-from mha_viz.pages.shapes import mode
 from mha_viz.pages.stage import changed_trace
-from mha_viz.settings.interventions import read_interventions, told
+from mha_viz.settings.interventions import read_interventions
+from mha_viz.settings.interventions import told as told_changes
 
 
 def page():
-    begin("validate")
-    above()
-    toolbar()
-    stage()
+    if begin("validate"):
+        above()
+        toolbar()
+        stage()
 
 
 @st.fragment(key="above")
 def above():
-    """What is said of the Settings: what is wrong with them, and what of the address cannot be shown."""
+    """What is said of what is set: what is wrong with it, and what of the address cannot be shown."""
     say_what_is_wrong()
 
 
@@ -33,26 +33,32 @@ def toolbar():
 
 @st.fragment(key="stage")
 def stage():
-    """Every check of the layer that is set."""
-    from mha_viz.sources.source import Source, source_name
-
+    """Every check of the layer that is looked at."""
     st.session_state.staged = True
-    settings, trace, _ = current()
-    view = st.session_state.view
+    looked, view = current(), st.session_state.view
+    trace = model.layer()[1] if of_model() else looked.trace  # with what is changed in it: that is checked
     changed, wrong = changed_trace(trace, view)
     with st.container(key="stage"):
         for one in wrong:
             say_error(one)
         if changed is not trace:
-            st.caption(f"What if: {' '.join(told(read_interventions(view.what_if)))} Checked is the layer with that.")
-        st.html(mode(settings))
-        address = draft.spelled(settings)
-        of = Source(source_name(settings), (changed,), settings)
-        checked(Checked(of, 0, view.what_if, f"--address {quote(f'?{address}')}" if address else "", settings.batch_first))
-        st.caption(
-            "A shipped or pretrained model, or a file of your own: open it on the Models page, and there “Validate this layer”."
-        )
-    draft.write_address()
+            st.caption(f"What if: {' '.join(told_changes(read_interventions(view.what_if)))} Checked is the layer with that.")
+        st.html(told(looked))
+        if of_model():
+            model.checks()
+        else:
+            checks(looked.settings, changed)
+    write_address()
+
+
+def checks(settings, trace):
+    """The checks of Explore's layer."""
+    from mha_viz.sources.source import Source, source_name
+
+    address = draft.spelled(settings)
+    of = Source(source_name(settings), (trace,), settings)
+    command = f"--address {quote(f'?{address}')}" if address else ""
+    checked(Checked(of, 0, st.session_state.view.what_if, command, settings.batch_first))
 
 
 page()

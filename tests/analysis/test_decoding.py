@@ -8,9 +8,22 @@ import pytest
 import torch
 from torch import nn
 
-from mha_viz import Batch, Layer, Settings, Wrong, attend, synthetic
-from mha_viz.analysis.decoding import TOLERANCE, beside, decodable, difference, growth, hint_difference, lengths, works
+from mha_viz import Batch, Layer, Settings, Trained, Wrong, attend, synthetic, trained
+from mha_viz.analysis.decoding import (
+    LONGEST,
+    TOLERANCE,
+    beside,
+    decodable,
+    difference,
+    growth,
+    hint_difference,
+    lengths,
+    why_not_decoded,
+    works,
+)
+from mha_viz.analysis.known import PROJECTED
 from mha_viz.core.decode import decode, share_kv
+from tests.analysis.kinds import of_kind
 
 
 def waves(*shape, a=0.37):
@@ -168,3 +181,15 @@ def test_what_can_be_decoded():
     with pytest.raises(Wrong) as wrong:
         decodable(Settings(words="a " * 600, padding=()))
     assert wrong.value.nearest == ()
+
+
+def test_why_a_models_tokens_are_not_decoded():
+    def why(name):
+        return why_not_decoded(trained(Trained(name)).recording.traces[0])
+
+    assert why("induction") is None
+    assert "not causal" in why("look-both-ways-2")
+    long = synthetic(Settings(embed_dim=4, num_heads=2, batch_size=1, seq_len=LONGEST + 1, padding=(), causal=True))
+    assert f"reads {LONGEST + 1} tokens" in why_not_decoded(long)
+    assert "sequence of their own" in why_not_decoded(synthetic(Settings(source_len=4, causal=True)))
+    assert why_not_decoded(of_kind("call", long)) == PROJECTED

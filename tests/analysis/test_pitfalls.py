@@ -10,10 +10,12 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from mha_viz import Settings, synthetic
-from mha_viz.analysis.pitfalls import PITFALLS, SYMPTOMS, Bench, pasted
+from mha_viz import Layer, Settings, Trained, attend, synthetic, trained
+from mha_viz.analysis.known import ALONE, PROJECTED
+from mha_viz.analysis.pitfalls import PITFALLS, SYMPTOMS, Bench, pasted, why_no_bench
 from mha_viz.analysis.pitfalls.pitfall import ITEMS, TOKENS, verdict
 from mha_viz.core.rules import Wrong
+from tests.analysis.kinds import of_kind
 
 BENCHES = {
     "defaults": Settings(),
@@ -473,3 +475,27 @@ def test_checks_accept_what_pytorch_does():
     checks.check_sharp_scores_make_sharp_weights(lambda scores: scores.softmax(dim=-1))
     checks.check_large_scores_stay_finite(lambda scores: scores.softmax(dim=-1))
     checks.check_scale(lambda q, k: F.scaled_dot_product_attention(q, k, torch.eye(5).expand(2, 2, 5, 5)), q, k)
+
+
+# The layer of a model
+
+
+@pytest.mark.parametrize("name", PITFALLS)
+def test_every_pitfall_can_be_tried_on_a_trained_layer(name):
+    trace = trained(Trained("induction", batch_size=2)).recording.traces[1]
+    assert why_no_bench(trace) is None
+    found = PITFALLS[name].run(Bench.of(trace))
+    assert found.objection is None, "the right way passes"
+
+
+def test_weights_of_half_precision_are_tried_in_float32():
+    trace = synthetic(Settings())
+    half = Layer.from_state_dict({name: np.float16(array) for name, array in trace.layer.weights.items()}, 8)
+    assert Bench.of(attend(half, trace.batch)).module()(*[torch.tensor(np.float32(trace.batch.query))] * 3)[0].isfinite().all()
+
+
+def test_why_pitfalls_are_not_tried():
+    assert why_no_bench(of_kind("call", synthetic(Settings()))) == PROJECTED
+    assert why_no_bench(of_kind("maps", synthetic(Settings()))) == ALONE
+    assert "sequence of their own" in why_no_bench(synthetic(Settings(source_len=4)))
+    assert "no tokens (bias_k, zero)" in why_no_bench(synthetic(Settings(add_bias_kv=True, add_zero_attn=True)))

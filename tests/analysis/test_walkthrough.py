@@ -6,9 +6,12 @@ from torch import nn, tensor
 
 from mha_viz import Batch, Settings, attend, synthetic
 from mha_viz.analysis.walkthrough import head_parts, walk
+from mha_viz.core.attend import trace_of_call
+from mha_viz.core.call import Call
 from mha_viz.core.trace import Trace
 from mha_viz.settings import STEPS
 from mha_viz.settings.settings import TINY
+from tests.analysis.kinds import of_kind
 from tests.core.pytorch import call, module
 
 SMALL = {"embed_dim": 12, "num_heads": 3, "batch_size": 2, "seq_len": 5, "padding": (2,)}
@@ -169,3 +172,46 @@ def test_an_input_that_is_not_finite_is_seen():
     x[0, 1, 2] = np.inf
     found = attend(trace.layer, Batch(x))
     assert held(found)["input"] is False and held(found, item=1)["input"] is True
+
+
+# What a Trace does not know
+
+
+def test_a_recording_is_followed_from_q_on():
+    """The same numbers as where the layer is known; what went in, and the projections of it, are left out."""
+    trace = synthetic(Settings(**SMALL, causal=True))
+    whole = walk(trace, 1, 2, 3, 1)
+    recorded = walk(of_kind("call", trace), 1, 2, 3, 1)
+    assert [step for step in whole.steps if step not in recorded.steps] == ["input", "configure"] == list(recorded.missing)
+    for step in recorded.steps[:-1]:
+        ours, theirs = recorded.tensors[step][-1], whole.tensors[step][-1]
+        np.testing.assert_allclose(ours.values, theirs.values, **near)
+        assert ours.shape == theirs.shape
+    assert {check.name: check.holds for check in recorded.checks} == {
+        "shape": True, "row sums": True, "padding and masks": True, "output is a sum": True,
+    }  # fmt: skip
+
+
+def test_of_a_map_only_the_weights_and_their_average_are_followed():
+    trace = synthetic(Settings(**SMALL))
+    walked = walk(of_kind("maps", trace), 1, 2, 3, 1)
+    assert walked.steps == ("softmax", "validate")
+    assert set(walked.missing) == set(STEPS) - {"softmax", "dropout", "validate"}
+    np.testing.assert_array_equal(values(walked, "softmax", "weights"), trace.probabilities[1, [2], 3])
+    np.testing.assert_array_equal(values(walked, "softmax", "average"), trace.mean_weights[1, [3]])
+    assert {check.name: check.holds for check in walked.checks} == {"row sums": True, "padding and masks": None}
+
+
+def test_a_call_without_values_is_followed_up_to_its_weights():
+    """And scores that are not divided by √D say by what they are multiplied."""
+    trace = synthetic(Settings(**SMALL))
+    walked = walk(trace_of_call(Call(trace.q, trace.k, scale=0.3)), 0, None, 1, 0)
+    assert walked.steps == ("query", "keys", "dot", "scale", "mask", "softmax", "validate")
+    assert walked.tensors["scale"][-1].words == "q · k · 0.3"
+    np.testing.assert_allclose(values(walked, "scale", "score"), 0.3 * values(walked, "dot", "q · k"), **near)
+
+
+def test_half_precision_is_held_to_what_it_can_keep():
+    trace = synthetic(Settings(**SMALL))
+    q, k, v = (array.astype(np.float16) for array in (trace.q, trace.k, trace.v))
+    assert held(trace_of_call(Call(q, k, v)))["row sums"]

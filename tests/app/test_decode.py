@@ -216,8 +216,8 @@ def test_a_bad_value_of_an_address_falls_back_alone():
 def test_models_keeps_a_place_of_its_own():
     at = to_page(press(page(), "Next token"), "models")
     assert at.query_params == {}
-    link = next(element for element in at.get("page_link") if element.proto.label == "Decode").proto.query_string
-    assert link == "token=11"
+    links = {element.proto.label: element.proto.query_string for element in at.get("page_link")}
+    assert links["Explore"] == "token=11" and links["Decode"] == "source=trained"
     shows(to_page(at, "decode", token="11"), 11)
 
 

@@ -49,7 +49,12 @@ def shows(at, settings, view):
     trace = synthetic(settings)
     choice = choose(trace, view)
     walked = walk(trace, choice.item, None if view.together else choice.head, choice.query, choice.key, choice.head)
-    for one, drawn in zip(walked.tensors[view.step], pictures(at), strict=True):
+    return draws(at, walked.tensors[view.step])
+
+
+def draws(at, tensors):
+    """Whether the pictures are these Tensors, hidden cells and all."""
+    for one, drawn in zip(tensors, pictures(at), strict=True):
         hidden = False if one.hidden is None else one.hidden
         wanted = np.where(np.isfinite(one.values) & ~np.bool_(hidden), one.values, np.nan)
         if len(wanted) == len(drawn):  # all rows are drawn

@@ -16,7 +16,18 @@ from mha_viz.analysis.pitfalls.masks import (
     window_off_by_one,
 )
 from mha_viz.analysis.pitfalls.nothing_left import causal_with_left_padding, every_key_masked, one_bad_row_and_all_gradients
-from mha_viz.analysis.pitfalls.pitfall import SYMPTOMS, Bench, Experiment, Knob, Map, Number, Pitfall, Version, pasted
+from mha_viz.analysis.pitfalls.pitfall import (
+    SYMPTOMS,
+    Bench,
+    Experiment,
+    Knob,
+    Map,
+    Number,
+    Pitfall,
+    Version,
+    pasted,
+    why_no_bench,
+)
 from mha_viz.analysis.pitfalls.reading import attention_is_not_explanation, dropout_in_the_weights, padded_queries_in_a_mean
 from mha_viz.analysis.pitfalls.softmax import (
     half_precision_fill,
@@ -54,4 +65,4 @@ PITFALLS = {  # by name, in the order in which they are told
     )
 }
 
-__all__ = ["PITFALLS", "SYMPTOMS", "Bench", "Experiment", "Knob", "Map", "Number", "Pitfall", "Version", "pasted"]
+__all__ = ["PITFALLS", "SYMPTOMS", "Bench", "Experiment", "Knob", "Map", "Number", "Pitfall", "Version", "pasted", "why_no_bench"]

@@ -3,11 +3,12 @@
 import inspect
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
+from mha_viz.analysis.known import why_not_alone
 from mha_viz.core.layer import Layer
 from mha_viz.core.rules import Wrong, one_of, whole
 
@@ -36,9 +37,10 @@ class Bench:
 
     @classmethod
     def of(cls, trace):
-        """The layer and the first ITEMS items and TOKENS tokens of a Trace of self-attention; its masks stay behind."""
+        """The layer and the first ITEMS items and TOKENS tokens of a Trace of self-attention, in float32; its masks stay behind."""
         names = tuple(item[:TOKENS] for item in trace.query_tokens[:ITEMS])
-        return cls(trace.layer, trace.batch.query[:ITEMS, :TOKENS], names)
+        weights = {name: np.float32(array) for name, array in trace.layer.weights.items()}
+        return cls(replace(trace.layer, weights=weights), np.float32(trace.batch.query[:ITEMS, :TOKENS]), names)
 
     @property
     def x(self):
@@ -195,3 +197,11 @@ def pitfall(title, symptoms, why, avoid, knobs=()):
         return Pitfall(name, title, symptoms, why, avoid, knobs, experiment)
 
     return made
+
+
+def why_no_bench(trace):
+    """Why pitfalls cannot be tried on the layer of this Trace, as a sentence; None where they can."""
+    reason = why_not_alone(trace)
+    if reason is None and trace.layer.extra_keys:
+        return f"It has keys that are no tokens ({', '.join(trace.layer.extra_keys)}), and experiments need a layer without."
+    return reason

@@ -1,0 +1,104 @@
+"""What a page looks at: the layer of Explore, or a layer of a model, whichever its address names."""
+
+import re
+from dataclasses import dataclass
+from html import escape
+
+import streamlit as st
+
+from mha_viz.core.rules import Wrong
+from mha_viz.core.trace import Trace
+from mha_viz.pages import draft, explored, model, source
+from mha_viz.pages.controls import controls
+from mha_viz.pages.messages import plain, say_notes
+from mha_viz.pages.places import enter, link
+from mha_viz.pages.shapes import mode
+from mha_viz.pages.warm import warm_up
+from mha_viz.settings import Settings
+
+KINDS = {"explore": "Explore's layer", "models": "A model's layer"}
+
+
+@dataclass(frozen=True, eq=False)
+class LookedAt:
+    """One layer: its ``trace``; the ``settings`` that made it, None of a model's; and the Wrong in those that are set, else None."""
+
+    trace: Trace
+    settings: Settings | None = None
+    wrong: Wrong | None = None
+
+    @property
+    def batch_first(self):
+        return self.settings is None or self.settings.batch_first
+
+
+def begin(page, sidebar=controls):
+    """What each page of either begins with: its address taken over, the sidebar drawn, Explore's by ``sidebar()``, PyTorch and Plotly
+    imported. Returns whether there is a layer to look at; says what is missing where there is none."""
+    enter(page)
+    with st.sidebar, st.container(horizontal=True, key="looked_at_links"):
+        for place, title in KINDS.items():
+            icon = "checked" if place == st.session_state.place else "unchecked"
+            link(page, title, place, icon=f":material/radio_button_{icon}:")
+    if of_model():
+        found = model.begin()
+        if found and len(model.here().recording().traces) > 1:
+            with st.sidebar:
+                model.choose_layer("visible", rerun=None)  # of which another page may lack something
+        return found
+    draft.arrive()
+    sidebar()
+    warm_up()
+    return True
+
+
+def of_model():
+    return st.session_state.place == "models"
+
+
+def current():
+    """The layer that is looked at. What if is left out of a shipped model: the layer is as it was trained."""
+    if not of_model():
+        settings, trace, wrong = explored.current()
+        return LookedAt(trace, settings, wrong)
+    index, trace = model.layer()
+    unchanged = getattr(model.here(), "unchanged", None)
+    return LookedAt(trace if unchanged is None else unchanged().traces[index])
+
+
+def say_what_is_wrong():
+    """Say what is wrong with what is set, what of the address cannot be shown, and of a model which layer it is."""
+    if not of_model():
+        explored.say_what_is_wrong()
+        return
+    with st.container(key="messages"):
+        say_of_model()
+
+
+def say_of_model():
+    """What of the address cannot be shown; which model, which layer."""
+    found = model.here().recording()
+    say_notes(source.notes(found.traces))
+    if found.notes:
+        st.caption(" ".join(map(plain, found.notes)))
+
+
+def told(looked):
+    """Which layer it is, and of what kind, as HTML."""
+    if looked.settings is not None:
+        return mode(looked.settings)
+    return f"<p class='mode'>{escape(model.here().title())} · {escape(looked.trace.name)}</p>"
+
+
+def file_name(looked):
+    """What a file with the numbers of a model's layer is called: ``induction-layer-1.npz``."""
+    words = re.findall(r"[a-z0-9]+", f"{model.here().title()} {looked.trace.name}".lower())
+    return f"{'-'.join(words)}.npz"
+
+
+def write_address():
+    """Let the browser's address say what is looked at and how; not while a training is played: Back should not lead through it."""
+    if not of_model():
+        draft.write_address()
+    elif not st.session_state.get("playing"):
+        source.write_address()

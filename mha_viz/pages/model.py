@@ -1,0 +1,85 @@
+"""The model that is looked at: where it comes from, the layer that is chosen of it, and its checks."""
+
+from shlex import quote as quoted
+
+import streamlit as st
+
+from mha_viz.pages import from_file, from_pretrained, from_trained, source
+from mha_viz.pages.checked import Checked, checked
+from mha_viz.pages.draft import CHOICES
+from mha_viz.pages.messages import plain, say_error, say_notes
+from mha_viz.pages.stage import changed_trace
+from mha_viz.pages.toolbar import show
+from mha_viz.pages.warm import warm_up
+
+SOURCES = {"trained": from_trained, "pretrained": from_pretrained, "file": from_file}
+WORDS = {"trained": "shipped", "pretrained": "pretrained", "file": "file"}
+
+
+def begin():
+    """What each page of a model begins with: its address taken over, the sidebar drawn, PyTorch and Plotly imported, and what is
+    wrong said. Returns whether there is a layer to look at; says what is missing where there is none."""
+    source.arrive()
+    from_file.open_named()
+    with st.sidebar:
+        choose_source()
+        here().sidebar()
+    warm_up()
+    found = here().recording()
+    for wrong in source.wrongs():
+        say_error(wrong)
+    if st.session_state.source == "file":
+        from_file.questions()
+    if found is None or not found.traces:
+        say_notes(source.notes())
+        st.markdown(here().nothing() if found is None else f"This recording holds no attention. {plain(' '.join(found.notes))}")
+        return False
+    return True
+
+
+def here():
+    """The module of the source that is looked at."""
+    return SOURCES[st.session_state.source]
+
+
+def choose_source():
+    st.session_state.view_source = st.session_state.source
+    st.segmented_control(
+        "source", list(SOURCES), format_func=WORDS.get, key="view_source", required=True, label_visibility="collapsed", width="stretch",
+        on_change=lambda: source.choose_source(st.session_state.view_source),
+    )  # fmt: skip
+
+
+def layer():
+    """The place of the layer that is looked at, and its Trace; the first where the View's is beyond the model."""
+    traces = here().recording().traces
+    index = st.session_state.view.layer
+    index = index if index < len(traces) else 0
+    return index, traces[index]
+
+
+def choose_layer(label_visibility="collapsed", rerun=CHOICES):
+    """A choice among the layers, each with the name of its module."""
+    traces = here().recording().traces
+    named = [one.name if one.name == f"layer {i}" else f"layer {i} · {one.name}" for i, one in enumerate(traces)]
+    show(
+        "layer", st.selectbox, "layer", layer()[0], label_visibility, rerun, options=list(range(len(named))),
+        format_func=named.__getitem__,
+    )  # fmt: skip
+
+
+def checks():
+    """The checks of the layer that is looked at, and of its model, run while one watches."""
+    from mha_viz.sources.source import Source
+
+    kind, settings, view = st.session_state.source, source.settings(), st.session_state.view
+    index, trace = layer()
+    traces = list(here().recording().traces)
+    traces[index], _ = changed_trace(trace, view)
+    if kind == "file":
+        of, command = Source(settings.file, tuple(traces)), quoted(settings.file)
+    else:
+        name = settings.model if kind == "trained" else settings.name
+        of = Source(name, tuple(traces), settings)
+        command = f"--address {quoted(f'?source={kind}&{source.spelled(settings)}'.rstrip('&'))}"
+    checked(Checked(of, index, view.what_if, command))
