@@ -1,6 +1,6 @@
 """Which keys a query may not see, kept as rules: a dense matrix is made only for the rows that somebody asks for."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -32,6 +32,54 @@ class Mask:
     def empty(self):
         """True where every query sees every key unchanged."""
         return not self.causal and self.window is None and self.padded is None and self.dense is None and self.bias is None
+
+    def alone(self, item, head):
+        """The Mask of one head of one batch item: N = H = 1."""
+
+        def one(array):  # an axis of 1 stands for all
+            n, h = min(item, len(array) - 1), min(head, array.shape[1] - 1)
+            return array[n : n + 1, h : h + 1]
+
+        pairs = {name: None if array is None else one(array) for name, array in (("dense", self.dense), ("bias", self.bias))}
+        return replace(self, padded=None if self.padded is None else self.padded[item : item + 1], **pairs)
+
+    def reach(self, start, stop):
+        """(first, last): of the real keys, causal and window let queries ``start`` to ``stop`` see ``first`` to ``last`` alone.
+
+        Whole numbers or arrays of them; each of these keys is seen by one of the queries, as far as these two rules go.
+        """
+        shift, everywhere = self.num_keys - self.num_queries, self.num_keys + self.num_queries
+        behind = everywhere if self.window is None else self.window - 1
+        ahead = 0 if self.causal else behind
+        first = np.minimum(np.maximum(start + shift - behind, 0), self.num_keys)
+        return first, np.maximum(np.minimum(stop + shift + ahead, self.num_keys), first)
+
+    @np.errstate(invalid="ignore")  # ∞ − ∞ flows through, as it does in PyTorch
+    def apply(self, scores, start, first):
+        """Of one head alone: add to ``scores`` [rows, columns] of queries from ``start`` and real keys from ``first``, in place, −inf
+        where a query may not attend, and the bias."""
+        rows, columns = scores.shape
+        stop, keys = start + rows, slice(first, first + columns)
+        position = np.arange(start, stop)[:, None] + self.num_keys - self.num_queries  # [rows, 1]
+
+        def hide(low, high, rule):  # keys from low to high, the only ones that the rule parts
+            low, high = (min(max(key - first, 0), columns) for key in (low, high))
+            hidden = rule(np.arange(first + low, first + high) - position)  # [rows, high − low]
+            scores[:, low:high] += np.where(hidden, np.float32(-np.inf), np.float32(0))
+
+        nearest, farthest = int(position[0, 0]), int(position[-1, 0])
+        if self.causal:
+            hide(nearest + 1, self.num_keys, lambda ahead: ahead > 0)
+        if self.window is not None:
+            hide(0, farthest - self.window + 1, lambda ahead: ahead <= -self.window)
+            if not self.causal:
+                hide(nearest + self.window, self.num_keys, lambda ahead: ahead >= self.window)
+        if self.padded is not None:
+            scores += np.where(self.padded[0, keys], np.float32(-np.inf), np.float32(0))  # [columns]
+        if self.dense is not None:
+            np.add(scores, -np.inf, out=scores, where=_rows(self.dense, start, stop)[0, 0, :, keys])
+        if self.bias is not None:
+            scores += _rows(self.bias, start, stop)[0, 0, :, keys]
 
     def hidden(self, start=0, stop=None):
         """[1|N, 1|H, rows, S + extra] bool: True where queries ``start`` to ``stop`` may not attend."""

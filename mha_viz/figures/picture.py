@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mha_viz.core.pool import Pool
 from mha_viz.figures import around, tiles
 from mha_viz.figures.axes import STRIP, Side, axes, cell_axes, name_axes, named
 from mha_viz.figures.geometry import ROW_PITCH
 from mha_viz.figures.labels import Names
-from mha_viz.figures.pool import Pool
 from mha_viz.figures.scale import Scale
 from mha_viz.figures.theme import FONT, readable_on
 

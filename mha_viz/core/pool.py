@@ -51,13 +51,25 @@ class Pool:
         """[…, L, S] bool → […, rows, columns]: blocks in which every cell is True."""
         return cells if self.whole else self._reduced(np.logical_and, cells)
 
+    def starts(self, side):
+        """[blocks + 1] the first cell of each block and the end of the last: side 0 for rows, 1 for columns."""
+        cells, blocks = ((self.L, self.rows), (self.S, self.columns))[side]
+        return -(-np.arange(blocks + 1) * cells // blocks)
+
+    def touched(self, side, first, last):
+        """(blocks, bounds): the slice of the blocks that hold cells ``first`` to ``last``, and where each begins among these cells and
+        the last ends, [blocks + 1]."""
+        starts = self.starts(side)
+        low, high = np.searchsorted(starts, first, "right") - 1, np.searchsorted(starts, last)
+        return slice(low, high), np.minimum(np.maximum(starts[low : high + 1], first), last) - first
+
     def _reduced(self, function, values):
         for axis, cells, blocks in ((-2, self.L, self.rows), (-1, self.S, self.columns)):
             if cells % blocks == 0:  # many times faster
                 before, after = values.shape[:axis], values.shape[axis:][1:]
                 values = function.reduce(values.reshape(*before, blocks, cells // blocks, *after), axis=axis)
             else:
-                values = function.reduceat(values, -(-np.arange(blocks) * cells // blocks), axis=axis)
+                values = function.reduceat(values, self.starts(0 if axis == -2 else 1)[:-1], axis=axis)
         return values  # [..., rows, columns]
 
     def ranges(self, names, side):
@@ -65,5 +77,5 @@ class Pool:
         cells, blocks = ((self.L, self.rows), (self.S, self.columns))[side]
         if cells == blocks:
             return names
-        starts = [-(-block * cells // blocks) for block in range(blocks + 1)]
-        return [names[first] if first + 1 == end else f"{names[first]} … {names[end - 1]}" for first, end in pairwise(starts)]
+        bounds = pairwise(self.starts(side))
+        return [names[first] if first + 1 == end else f"{names[first]} … {names[end - 1]}" for first, end in bounds]

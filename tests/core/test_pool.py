@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from mha_viz.figures.pool import Pool
+from mha_viz.core.pool import Pool
 
 POOLS = st.builds(Pool.fitting, *[st.integers(1, 40)] * 4)
 

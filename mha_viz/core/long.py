@@ -1,0 +1,197 @@
+"""Attention maps of sequences too long to be kept whole: pooled, or a window of them, without an L × S matrix ever being made.
+
+One pass over blocks of query rows. A block's scores go into one scratch; masks are added where they change anything; softmax runs
+in place; what is wanted of the rows is taken from them, and the next block overwrites them. Keys that causal or window hide from a
+whole block are neither multiplied nor read.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import torch
+
+from mha_viz.core.arrays import read_only
+from mha_viz.core.attend import call_of
+from mha_viz.core.call import Call
+from mha_viz.core.pool import Pool
+from mha_viz.core.rules import Wrong, whole
+
+SCRATCH = 2**21  # numbers, 8 MiB in float32
+ROWS = 256  # in a block at most
+MOST = 512  # blocks along a side of a pooled map
+
+
+@dataclass(frozen=True, eq=False)
+class Pooled:
+    """The map of one ``head`` of batch item ``item`` by the blocks of its ``pool``, NumPy and read-only.
+
+    ``largest`` and ``mean`` [rows, columns] of the probabilities in each block, those of undefined rows left out; NaN where all rows
+    of a block are undefined. ``hidden`` [rows, columns] bool is True where no query of the block may see any key of it.
+    """
+
+    item: int
+    head: int
+    pool: Pool
+    largest: np.ndarray
+    mean: np.ndarray
+    hidden: np.ndarray
+
+
+def pooled(attention, heads=None, *, item=0, shape=(256, 256)):
+    """The Pooled maps of ``heads``, all of them where None, one after another: stop iterating, and no more is computed.
+
+    ``attention`` is a Call, or a Trace that holds q and k; ``shape`` how many blocks a map has at most, down and across. Equal to
+    pooling the softmax of the whole, to 1e-6 in float32. Raises Wrong, at once, for an item, a head or a shape that there is not.
+    """
+    call = _call(attention)
+    N, H, L, _ = call.q.shape
+    item = whole("item", item, 0, N - 1)
+    heads = [whole("heads", head, 0, H - 1) for head in _listed("heads", range(H) if heads is None else heads)]
+    rows, columns = (whole("shape", most, 1, MOST) for most in _listed("shape", shape, 2))
+    pool = Pool.fitting(L, call.k.shape[2], rows, columns)
+    return (_pooled(call, item, head, pool) for head in heads)
+
+
+def window(attention, head, rows, columns, *, item=0):
+    """[rows, columns] the exact probabilities of some queries and keys, NaN in undefined rows; only these rows are computed.
+
+    ``rows`` and ``columns`` are (start, stop), stop not included; S counts the extra columns. Raises Wrong for what is not there.
+    """
+    call = _call(attention)
+    N, H, L, _ = call.q.shape
+    item, head = whole("item", item, 0, N - 1), whole("head", head, 0, H - 1)
+    (start, stop), (first, last) = _span("rows", rows, L), _span("columns", columns, call.k.shape[2])
+    found = np.zeros((stop - start, last - first), np.float64 if call.q.dtype == np.float64 else np.float32)  # [rows, columns]
+    for block in blocks(call, item, head, start, stop):
+        part = found[block.start - start :][: len(block.p)]
+        for keys, p in block.parts():
+            low, high = max(keys.start, first), max(min(keys.stop, last), max(keys.start, first))
+            part[:, low - first : high - first] = p[:, low - keys.start : high - keys.start]
+        part[block.undefined] = np.nan
+    return read_only(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Rows of a map, those of the queries from ``start`` on: ``p`` [rows, seen] are their probabilities for real keys from
+    ``first``, then for the ``extra`` columns; every other key is hidden from all of them. It is overwritten by the next."""
+
+    start: int
+    first: int
+    extra: slice
+    p: np.ndarray
+
+    @property
+    def undefined(self):
+        """[rows] bool: rows without a distribution, NaN throughout."""
+        return np.isnan(self.p[:, 0]) if self.p.shape[1] else np.ones(len(self.p), bool)
+
+    def parts(self):
+        """(columns of the map, p [rows, as many]) for the run of real keys and that of the extra columns."""
+        real = self.p.shape[1] - (self.extra.stop - self.extra.start)
+        for keys, p in ((slice(self.first, self.first + real), self.p[:, :real]), (self.extra, self.p[:, real:])):
+            if p.shape[1]:
+                yield keys, p
+
+
+@torch.no_grad()
+def blocks(call, item, head, start=0, stop=None) -> Iterator[Block]:
+    """The rows of one head's map, ``start`` to ``stop``, a Block at a time."""
+    dtype = torch.float64 if call.q.dtype == np.float64 else torch.float32
+    L, S = call.q.shape[2], call.k.shape[2]
+    stop = L if stop is None else stop
+    k = torch.tensor(call.k[item, head * call.k.shape[1] // call.num_heads]).to(dtype)  # [S, D]
+    mask = call.mask.alone(item, head)
+    everywhere = not torch.isfinite(
+        k
+    ).all()  # a key that is NaN makes rows NaN from which it is hidden, as −inf added to NaN is NaN
+    step = min(ROWS, max(1, SCRATCH // S), stop - start)
+    scratch = torch.empty(step * S, dtype=dtype)
+    extra = slice(mask.num_keys, S)
+    for row in range(start, stop, step):
+        end = min(row + step, stop)
+        first, last = (0, mask.num_keys) if everywhere else map(int, mask.reach(row, end))
+        q = torch.tensor(call.q[item, head, row:end]).to(dtype) * call.scale  # [rows, D]
+        real, seen = last - first, last - first + mask.extra
+        s = scratch[: (end - row) * seen].view(end - row, seen)  # [rows, seen]
+        if mask.extra:
+            s[:, :real], s[:, real:] = q @ k[first:last].T, q @ k[extra].T
+        else:
+            torch.mm(q, k[first:last].T, out=s)
+        mask.apply(s[:, :real].numpy(), row, first)
+        torch.softmax(s, dim=-1, out=s)
+        yield Block(row, first, extra, s.numpy())
+
+
+def _pooled(call, item, head, pool):
+    largest, total = (np.zeros((pool.rows, pool.columns)) for _ in range(2))  # [rows, columns] each
+    defined = np.zeros(pool.rows, int)  # how many rows of each block have a distribution
+    for block in blocks(call, item, head):
+        undefined = block.undefined  # [n]
+        block.p[undefined] = 0
+        down, bounds = pool.touched(0, block.start, block.start + len(block.p))
+        defined[down] += np.add.reduceat(~undefined, bounds[:-1], dtype=int)
+        for keys, p in block.parts():
+            across, edges = pool.touched(1, keys.start, keys.stop)
+            rows = np.empty((len(bounds) - 1, p.shape[1]), p.dtype)  # [blocks down, columns]
+            for function, kept in ((np.maximum, largest), (np.add, total)):
+                for row, (first, last) in zip(rows, pairwise(bounds), strict=True):
+                    function.reduce(p[first:last], axis=0, out=row)  # far faster than reduceat along this axis
+                here = kept[down, across]
+                function(here, function.reduceat(rows, edges[:-1], axis=1), out=here)
+    empty = defined == 0
+    largest[empty] = np.nan
+    with np.errstate(invalid="ignore"):  # 0 / 0 where no row is defined
+        mean = total / (defined[:, None] * np.diff(pool.starts(1)))
+    mask = call.mask.alone(item, head)
+    return Pooled(
+        item, head, pool, *(read_only(a) for a in (largest.astype(np.float32), mean.astype(np.float32), _hidden(mask, pool)))
+    )
+
+
+def _hidden(mask, pool):
+    """[rows, columns] bool: blocks of which every cell is hidden by the Mask of one head."""
+    down, across = pool.starts(0), pool.starts(1)
+    if mask.dense is not None:
+        rows = np.stack([mask.hidden(*ends)[0, 0].all(axis=0) for ends in pairwise(down)])  # [rows, S]
+        return np.logical_and.reduceat(rows, across[:-1], axis=1)
+    visible = np.ones(mask.num_keys, bool) if mask.padded is None else ~mask.padded[0]  # [S without extra]
+    before = np.append(0, np.cumsum(visible))  # [S without extra + 1]
+    first, last = (keys[:, None] for keys in mask.reach(down[:-1], down[1:]))  # [rows, 1] each
+    low = np.minimum(np.maximum(across[:-1], first), last)  # [rows, columns]
+    high = np.minimum(np.maximum(across[1:], first), last)  # [rows, columns]
+    return (before[high] == before[low]) & (across[1:] <= mask.num_keys)
+
+
+def _call(attention):
+    if isinstance(attention, Call):
+        return attention
+    if not attention.has("q", "k"):
+        rule = "needs q and k, and has none: its source knows the weights alone, which are there whole."
+        raise Wrong("attention", attention.name, rule)
+    if attention.off:
+        raise Wrong("attention", attention.name, "has heads that are off, and what they would show is not what q and k say.")
+    return call_of(attention)
+
+
+def _listed(argument, value, count=None):
+    """``value`` as a tuple, of ``count`` entries where that is given; raises Wrong where it is none."""
+    if isinstance(value, str) or not hasattr(value, "__iter__"):
+        raise Wrong(argument, value, "must be a list of whole numbers.", [{argument: (value,) * (count or 1)}])
+    value = tuple(value)
+    if count is not None and len(value) != count:
+        raise Wrong(
+            argument,
+            value,
+            f"must be {count} whole numbers.",
+            [{argument: (value + value[-1:] * count)[:count]}] if value else [],
+        )
+    return value
+
+
+def _span(argument, value, most):
+    start, stop = _listed(argument, value, 2)
+    start = whole(argument, start, 0, most - 1)
+    return start, whole(argument, stop, start + 1, most)
