@@ -1,7 +1,6 @@
 """Fixtures for every test: a real Chromium, and a Streamlit server on a port of its own."""
 
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -22,18 +21,26 @@ QUIET = [
 
 
 @pytest.fixture(scope="session")
-def chromium():
-    """A headless Chromium; skips where none is on the PATH, fails there if MHA_REQUIRE_BROWSER=1."""
-    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+def chromium_path():
+    """Where Chromium is; skips where none is on the PATH, fails there if MHA_REQUIRE_BROWSER=1."""
+    from mha_viz.export.browser import installed
+
+    path = installed()
     if path is None:
         reason = "no Chromium on the PATH: browser tests need one (Debian: apt-get install chromium)"
         if os.environ.get("MHA_REQUIRE_BROWSER") == "1":
             pytest.fail(reason)
         pytest.skip(reason)
+    return path
+
+
+@pytest.fixture(scope="session")
+def chromium(chromium_path):
+    """A headless Chromium."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=QUIET)
+        browser = playwright.chromium.launch(executable_path=chromium_path, args=QUIET)
         yield browser
         browser.close()
 

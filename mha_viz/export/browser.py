@@ -1,0 +1,135 @@
+"""Figures as PNG, SVG and PDF, drawn by a Chromium without a window."""
+
+import base64
+import re
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from pathlib import Path
+
+from mha_viz.core.rules import Wrong, one_of
+from mha_viz.figures.serial import to_json
+
+FORMATS = ("png", "svg", "pdf")
+UNITS = {"px": 96, "mm": 25.4, "in": 1}  # to the inch
+LARGEST = 200  # inches, of a PDF's page
+INSTALL = (
+    "needs playwright and Chromium: pip install playwright, and then on Debian apt-get install chromium, elsewhere playwright install "
+    "chromium. Without them HTML, CSV, NPZ and JSON can be saved, and the page saves PNG and SVG by itself"
+)
+_SITE = "http://picture.invalid/"  # a name that no machine has
+_DRAW = """async ([figure, format, scale, size]) => {
+    try {
+        return { drawn: await dataUrl(await pictureOf(Plotly, JSON.parse(figure), format, { scale, size })) };
+    } catch (error) {
+        if (error instanceof TooLarge) return { wrong: error.message };
+        throw error;
+    }
+}"""
+
+
+class Browser:
+    """Draws pictures one after the other; used in a ``with``, at the end of which its Chromium ends.
+
+    Chromium starts with the first picture. It runs in a thread of its own, because Playwright starts nowhere else where an event
+    loop runs already, as in a notebook.
+    """
+
+    def __enter__(self):
+        self._thread = ThreadPoolExecutor(1)
+        self._playwright = self._chromium = None
+        return self
+
+    def __exit__(self, *_):
+        self._thread.submit(self._end).result()
+        self._thread.shutdown()
+
+    def picture(self, spec, format, scale=1, size=None):
+        """The bytes of the figure ``spec``, a plain dict of ``mha_viz.figures``, as a "png", "svg" or "pdf".
+
+        ``size`` is the finished picture's width and its unit, (160, "mm"); the height follows. Without it a px of the figure is one,
+        96 to the inch. A PNG has ``scale`` px for each of them. All marks are visible. The same spec gives the same bytes.
+
+        Raises Wrong where playwright or Chromium is missing, and where the figure has more cells, or px, than the format holds.
+        """
+        one_of("format", format, FORMATS)
+        width, unit = size or (spec["layout"]["width"], "px")
+        one_of("unit", unit, tuple(UNITS))
+        height = width * spec["layout"]["height"] / spec["layout"]["width"]
+        inches = width / UNITS[unit], height / UNITS[unit]
+        if not (min(inches) > 0 and max(inches) <= LARGEST):
+            raise Wrong("size", (width, unit), f"must be more than nothing, and at most {LARGEST} inches across and down.")
+        return self._thread.submit(self._picture, spec, format, scale, [width, unit], inches).result()
+
+    def _picture(self, spec, format, scale, size, inches):
+        if self._chromium is None:
+            self._start(format)
+        found = self._drawing.evaluate(_DRAW, [to_json(spec), format, scale, size])
+        if "wrong" in found:
+            raise Wrong("format", format, found["wrong"])
+        drawn = base64.b64decode(found["drawn"].partition(",")[2])
+        return self._printed(drawn.decode(), *inches) if format == "pdf" else drawn
+
+    def _start(self, format):
+        try:
+            from playwright.sync_api import Error, sync_playwright
+        except ImportError:
+            raise Wrong("format", format, f"{INSTALL}.") from None
+        self._playwright = self._playwright or sync_playwright().start()
+        try:
+            self._chromium = self._playwright.chromium.launch(executable_path=installed())
+        except Error as error:
+            raise Wrong("format", format, f"{INSTALL}. It says: {error.message.splitlines()[0]}") from None
+        context = self._chromium.new_context()
+        context.route("**/*", _answers())
+        self._drawing, self._paper = context.new_page(), context.new_page()
+        self._drawing.goto(_SITE)
+
+    def _end(self):
+        if self._chromium is not None:
+            self._chromium.close()
+        if self._playwright is not None:
+            self._playwright.stop()
+
+    def _printed(self, svg, width, height):
+        """The SVG alone on a page of its size in inches, as PDF."""
+        corner = "svg { position: absolute; left: 0; bottom: 0 }"  # where a page's box begins
+        self._paper.set_content(f"<!doctype html><title>MHA Explorer</title><style>{corner}</style>{svg}")
+        self._paper.evaluate("document.fonts.ready.then(() => null)")
+        printed = self._paper.pdf(width=f"{width}in", height=f"{height}in", print_background=True)
+        box = rb"(/MediaBox \[0 0) (\S+) (\S+)\]"  # that Chromium has rounded to its px
+        exact = lambda found: b"%b %b %b]" % (found[1], _exact(found[2], 72 * width), _exact(found[3], 72 * height))  # noqa: E731
+        printed = re.sub(box, exact, printed)
+        return re.sub(rb"\(D:\d{14}", b"(D:20000101000000", printed)  # the same picture is the same file at any time
+
+
+def _exact(written, number):
+    """``number`` in as many bytes as are ``written`` there, so that whatever follows stays in its place."""
+    text = f"{number:.{max(len(written) - len(str(int(number))) - 1, 0)}f}".encode()
+    return text if len(text) == len(written) else written
+
+
+def installed():
+    """The path of the Chromium on the PATH; None where there is none, and playwright takes its own."""
+    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+def _answers():
+    """Answers what the drawing page asks for, all of it from this machine and nothing else."""
+    plotly, streamlit = (Path(find_spec(name).origin).parent for name in ("plotly", "streamlit"))
+    files = {"plotly.js": plotly / "package_data" / "plotly.min.js", "picture.js": Path(__file__).with_name("picture.js")}
+    page = "<!doctype html><body></body>" + "".join(f'<script src="{name}"></script>' for name in files)
+    for font in (streamlit / "static").rglob("SourceSansVF-Upright*.woff2"):  # the page's own, which Streamlit ships
+        files["font.woff2"] = font
+        page += '<style>@font-face { font-family: "Source Sans"; font-weight: 100 900; src: url(font.woff2) }</style>'
+
+    def answer(route):
+        name = route.request.url.removeprefix(_SITE)
+        if name in files:
+            route.fulfill(path=files[name])
+        elif name == "":
+            route.fulfill(body=page, content_type="text/html; charset=utf-8")
+        else:
+            route.abort()
+
+    return answer
