@@ -51,7 +51,8 @@ class Recording:
 
     def save(self, path):
         """Write a file that ``load`` reads: ``.safetensors`` holds q, k, v, masks and what is known around them, or the maps alone;
-        ``.npz`` that and every tensor of each Trace besides, by its name ("weights"; of several Traces "0.weights", …).
+        ``.npz`` that and every tensor of each Trace besides, by its name ("weights"; of several Traces "0.weights", …), and
+        "query_padding", "out_weight" and "out_bias" where they are known.
 
         Raises Wrong where heads were put off in maps alone.
         """
@@ -79,6 +80,7 @@ class Recording:
             known = {name: getattr(trace, name) for name in Trace.fields() if trace.has(name)}
             known |= {"query_tokens": np.array(trace.query_tokens), "key_tokens": np.array(trace.key_tokens)}
             known["query_padding"] = trace.query_padding
+            known |= dict(zip(("out_weight", "out_bias"), trace.out_proj or (), strict=False))
             found |= {f"{before}{name}": array for name, array in known.items() if array is not None}
         return found
 

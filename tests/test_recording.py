@@ -87,6 +87,7 @@ def test_an_npz_holds_every_tensor_by_name_and_the_same_bytes_each_time(tmp_path
         assert held["query_tokens"].tolist() == [list(item) for item in trace.query_tokens]
         for name in ("q", "scores", "mask", "weights", "mean_weights", "undefined", "output"):
             assert np.array_equal(held[name], getattr(trace, name), equal_nan=name != "mask"), name
+        np.testing.assert_allclose(held["concat"] @ held["out_weight"].T + held["out_bias"], held["output"], atol=1e-6)
     Recording((trace, trace)).save(tmp_path / "two.npz")
     with np.load(tmp_path / "two.npz") as held:
         assert {"0.weights", "1.weights"} <= set(held)

@@ -29,7 +29,7 @@ def program(settings, language, step="validate", *, item=0, head=0, query=0, tog
 
 def step_lines(settings, language, step):
     """The lines of one step alone, as ``program`` has them."""
-    return _NumPy(settings).lines(step) if language == "numpy" else _Torch(settings).lines(step)
+    return NumPyProgram(settings).lines(step) if language == "numpy" else TorchProgram(settings).lines(step)
 
 
 def shown_expression(settings, language, step, together=False):
@@ -47,16 +47,17 @@ def shown_expression(settings, language, step, together=False):
     }[step]  # fmt: skip
 
 
-class _Program:
-    """What both languages say of the same Settings."""
+class Program:
+    """What both languages say of the same Settings; no query reads the ``hidden_keys``."""
 
-    def __init__(self, settings):
-        self.settings, self.drops = settings, drops(settings)
+    def __init__(self, settings, hidden_keys=()):
+        self.settings, self.drops, self.hidden_keys = settings, drops(settings), list(hidden_keys)
         self.extra = settings.add_bias_kv + settings.add_zero_attn
         E = settings.embed_dim
         self.packed = {settings.kdim or E, settings.vdim or E} == {E}
         self.typed = None if settings.attn_mask is None else read_mask(settings.attn_mask)
-        self.padded = settings.padded if settings.case == "kept" else any(_counts(settings)[1])
+        kept = settings.case == "kept"
+        self.padded = (settings.padded if kept else any(_counts(settings)[1])) or bool(hidden_keys)
         self.adds = self.typed is not None and self.typed.dtype != bool
         self.pairs = bool(settings.causal or settings.window or (self.typed is not None and not self.adds))
         self.hides = self.padded or self.pairs
@@ -65,12 +66,43 @@ class _Program:
         return getattr(self, step)()
 
     def rules(self, xp):
-        """Lines that make padding_mask [N, S] and attn_mask [L, S], as nn.MultiheadAttention takes them, ``hidden`` of both, True where
-        a query may not attend, and ``added``, which is added to the scores: those of them that the Settings have."""
-        s, lines = self.settings, []
-        kind, make = ("torch.bool", "torch.tensor") if xp == "torch" else ("bool", "np.array")
+        """Lines that make the ``masks``, and ``hidden`` of the bool ones, True where a query may not attend."""
+        parts = ["padding_mask[:, None, None]"] * self.padded + ["attn_mask"] * self.pairs
+        axes = f"[{'N' if self.padded else ''}{', 1, ' if self.padded else ''}{'L' if self.pairs else '1'}, S]"
+        return [*self.masks(xp), *[f"hidden = {' | '.join(parts)}  # {axes}, True: may not attend"] * self.hides]
+
+    def query(self):
+        return [f"Q = {self._project('q', 'query', 'L')}"]
+
+    def keys(self):
+        return [f"K = {self._project('k', 'key', 'S')}", *self._with_extra("k")]
+
+    def projected_values(self):
+        return [f"V = {self._project('v', 'value', 'S')}", *self._with_extra("v")]
+
+    def values(self):
+        return [*self.projected_values(), "heads = weights @ V  # [N, H, L, D]"]
+
+    def padding(self, xp, name="query_padding", of=0):
+        """Lines that make the padding of the queries [N, L], or ``of`` 1, the keys [N, S]: True for tokens that are padding."""
+        if self.settings.case == "kept":
+            read = 'given["padding_mask"]'
+            return [f"{name} = {f'torch.from_numpy({read})' if xp == 'torch' else read}  # True: nobody may attend to it"]
+        lines = [f"{name} = {xp}.zeros((N, {'LS'[of]}), dtype={'torch.bool' if xp == 'torch' else 'bool'})"]
+        for item, count in enumerate(_counts(self.settings)[of]):
+            if count:
+                where = f":{count}" if self.settings.padding_side == "left" else f"-{count}:"
+                lines.append(f"{name}[{item}, {where}] = True{'  # nobody may attend to these' * of}")
+        return lines
+
+    def masks(self, xp):
+        """Lines that make padding_mask [N, S] and attn_mask [L, S], as nn.MultiheadAttention takes them, and ``added``, which is added to
+        the scores: those of them that the Settings have."""
+        s, lines, make = self.settings, [], "torch.tensor" if xp == "torch" else "np.array"
         if self.padded:
-            lines += _padding(s, xp, kind)
+            lines += self.padding(xp, "padding_mask", of=1)
+        if self.hidden_keys:
+            lines.append(f"padding_mask[:, {self.hidden_keys}] = True  # what if: no query reads these")
         if s.causal or s.window is not None:
             lines.append(
                 f"ahead = {xp}.arange(S) - ({xp}.arange(L)[:, None] + S - L)  # [L, S], the last query at the last key"
@@ -91,38 +123,22 @@ class _Program:
             ]
             before = "attn_mask | " if s.causal or s.window is not None else ""
             lines.append(f'attn_mask = {before}{make}([[entry == "1" for entry in row] for row in own_mask])  # [L, S]')
-        if self.hides:
-            parts = ["padding_mask[:, None, None]"] * self.padded + ["attn_mask"] * self.pairs
-            axes = f"[{'N' if self.padded else ''}{', 1, ' if self.padded else ''}{'L' if self.pairs else '1'}, S]"
-            lines.append(f"hidden = {' | '.join(parts)}  # {axes}, True: may not attend")
         return lines
 
 
-def _padding(s, xp, kind):
-    """Lines that make padding_mask [N, S]."""
-    if s.case == "kept":
-        read = 'given["padding_mask"]'
-        return [f"padding_mask = {f'torch.from_numpy({read})' if xp == 'torch' else read}  # True: nobody may attend to it"]
-    lines = [f"padding_mask = {xp}.zeros((N, S), dtype={kind})"]
-    for item, count in enumerate(_counts(s)[1]):
-        if count:
-            where = f":{count}" if s.padding_side == "left" else f"-{count}:"
-            lines.append(f"padding_mask[{item}, {where}] = True  # nobody may attend to these")
-    return lines
-
-
-class _NumPy(_Program):
+class NumPyProgram(Program):
     def input(self):
         lines = ["query, key, value = (array.numpy() for array in (query, key, value))"] if self.settings.case == "random" else []
         return [*lines, "(N, L, E), S = query.shape, key.shape[1]"]
 
     def configure(self):
-        s = self.settings
-        lines = [
-            f"H = {s.num_heads}",
-            "D = E // H  # E has to be divisible by H",
-            "assert H * D == E and np.isfinite(query).all()",
-        ]
+        return [*self.sizes(), "assert H * D == E and np.isfinite(query).all()", *self.weights()]
+
+    def sizes(self):
+        return [f"H = {self.settings.num_heads}", "D = E // H  # E has to be divisible by H"]
+
+    def weights(self):
+        s, lines = self.settings, []
         if s.case == "random":
             lines.append("W = {name: weight.detach().numpy() for name, weight in attention.named_parameters()}")
         if self.packed:
@@ -137,9 +153,6 @@ class _NumPy(_Program):
         bias = f" + b{name}" if self.settings.bias else ""
         return f"({source} @ W{name}.T{bias}).reshape(N, -1, H, D).swapaxes(1, 2)  # [N, H, {letter}, D]"
 
-    def query(self):
-        return [f"Q = {self._project('q', 'query', 'L')}"]
-
     def _with_extra(self, name):
         s, lines, upper = self.settings, [], name.upper()
         if s.add_bias_kv:
@@ -148,9 +161,6 @@ class _NumPy(_Program):
         if s.add_zero_attn:
             lines.append(f"{upper} = np.pad({upper}, [(0, 0), (0, 0), (0, 1), (0, 0)])  # a key of zeros at the end")
         return lines
-
-    def keys(self):
-        return [f"K = {self._project('k', 'key', 'S')}", *self._with_extra("k")]
 
     def dot(self):
         return ["dots = Q @ K.swapaxes(-1, -2)  # [N, H, L, S]"]
@@ -173,19 +183,12 @@ class _NumPy(_Program):
         return ["hidden"] * self.hides + ["added"] * self.adds
 
     def softmax(self):
-        return [
-            "exponentials = np.exp(masked - masked.max(axis=-1, keepdims=True))  # no overflow",
-            "probabilities = exponentials / exponentials.sum(axis=-1, keepdims=True)  # [N, H, L, S]",
-            *([] if self.drops else ["weights = probabilities"]),
-        ]
+        return [*SOFTMAX["numpy"], *["weights = probabilities"] * (not self.drops)]
 
     def dropout(self):
         p = self.settings.dropout
         kept = f"torch.empty({_DRAWN}).bernoulli_({1 - p!r}).numpy().reshape(N, H, L, -1)"
         return [f"kept = {kept}  # 1: kept", "weights = probabilities * kept" + (f" / {_kept(p)}" if p < 1 else "")]
-
-    def values(self):
-        return [f"V = {self._project('v', 'value', 'S')}", *self._with_extra("v"), "heads = weights @ V  # [N, H, L, D]"]
 
     def concat(self):
         return ["concat = heads.swapaxes(1, 2).reshape(N, L, H * D)  # [N, L, H·D]"]
@@ -215,28 +218,29 @@ class _NumPy(_Program):
         return [*lines, 'print("holds for", given.sum(), "of", given.size, "rows of weights")']
 
 
-class _Torch(_Program):
+class TorchProgram(Program):
     def input(self):
         return ["(N, L, E), S = query.shape, key.shape[1]"]
 
     def configure(self):
-        s = self.settings
-        lines = ["H, D = attention.num_heads, attention.head_dim", "assert H * D == E and query.isfinite().all()"]
-        lines += [] if s.training else ["attention.eval()  # dropout off"]
+        return [*self.sizes(), "assert H * D == E and query.isfinite().all()", *self.mode(), *self.weights()]
+
+    def sizes(self):
+        return ["H, D = attention.num_heads, attention.head_dim"]
+
+    def mode(self):
+        return [] if self.settings.training else ["attention.eval()  # dropout off"]
+
+    def weights(self):
         if self.packed:
-            lines.append("Wq, Wk, Wv = attention.in_proj_weight.chunk(3)  # [H·D, E] each; head h owns rows h·D to (h + 1)·D")
+            lines = ["Wq, Wk, Wv = attention.in_proj_weight.chunk(3)  # [H·D, E] each; head h owns rows h·D to (h + 1)·D"]
         else:
-            lines.append("Wq, Wk, Wv = attention.q_proj_weight, attention.k_proj_weight, attention.v_proj_weight")
-        lines.append(
-            "bq, bk, bv = attention.in_proj_bias.chunk(3)  # [H·D] each" if s.bias else "bq = bk = bv = None  # bias=False"
-        )
-        return lines
+            lines = ["Wq, Wk, Wv = attention.q_proj_weight, attention.k_proj_weight, attention.v_proj_weight"]
+        biases = "bq, bk, bv = attention.in_proj_bias.chunk(3)  # [H·D] each"
+        return [*lines, biases if self.settings.bias else "bq = bk = bv = None  # bias=False"]
 
     def _project(self, name, source, letter):
         return f"F.linear({source}, W{name}, b{name}).view(N, -1, H, D).transpose(1, 2)  # [N, H, {letter}, D]"
-
-    def query(self):
-        return [f"Q = {self._project('q', 'query', 'L')}"]
 
     def _with_extra(self, name):
         s, lines, upper = self.settings, [], name.upper()
@@ -246,9 +250,6 @@ class _Torch(_Program):
         if s.add_zero_attn:
             lines.append(f"{upper} = F.pad({upper}, (0, 0, 0, 1))  # a key of zeros at the end")
         return lines
-
-    def keys(self):
-        return [f"K = {self._project('k', 'key', 'S')}", *self._with_extra("k")]
 
     def dot(self):
         return ["dots = Q @ K.transpose(-2, -1)  # [N, H, L, S]"]
@@ -272,10 +273,7 @@ class _Torch(_Program):
         return [*lines, f"masked = {terms}{note}"]
 
     def softmax(self):
-        return [
-            "probabilities = torch.softmax(masked, dim=-1)  # [N, H, L, S]",
-            *([] if self.drops else ["weights = probabilities"]),
-        ]
+        return [*SOFTMAX["torch"], *["weights = probabilities"] * (not self.drops)]
 
     def dropout(self):
         p = self.settings.dropout
@@ -283,9 +281,6 @@ class _Torch(_Program):
             "before_dropout = torch.get_rng_state()  # so that the module can draw the same",
             f"weights = F.dropout(probabilities.flatten(0, 1), {p!r}).view_as(probabilities)  # [N, H, L, S]",
         ]
-
-    def values(self):
-        return [f"V = {self._project('v', 'value', 'S')}", *self._with_extra("v"), "heads = weights @ V  # [N, H, L, D]"]
 
     def concat(self):
         return ["concat = heads.transpose(1, 2).reshape(N, L, H * D)  # [N, L, H·D]"]
@@ -307,24 +302,7 @@ class _Torch(_Program):
 
     def validate(self):
         """The module itself, called with the same masks, gives the same; gradients are finite where every row has a key."""
-        s, lines, masks = self.settings, [], {}
-        if self.adds and self.padded:  # PyTorch wants both of one kind
-            lines.append("padding_mask = torch.zeros(N, S).masked_fill(padding_mask, -math.inf)")
-        if self.adds and self.pairs:
-            lines.append("added = added.masked_fill(attn_mask, -math.inf)")
-        masks = ", key_padding_mask=padding_mask" * self.padded
-        masks += ", attn_mask=added" if self.adds else ", attn_mask=attn_mask" * self.pairs
-        if self.drops:
-            lines.append("torch.set_rng_state(before_dropout)")
-        inputs = [f"{name}{'' if s.batch_first else '.transpose(0, 1)'}" for name in ("query", "key", "value")]
-        lines += [
-            "output, its_weights = attention(",
-            f"    {', '.join(inputs)}{masks},",
-            "    average_attn_weights=False,",
-            ")",
-        ]
-        if not s.batch_first:
-            lines.append("output = output.transpose(0, 1)  # [N, L, E]")
+        lines = [*self.of_one_kind(), *["torch.set_rng_state(before_dropout)"] * self.drops, *self.call("output, its_weights")]
         lines += [
             f"torch.testing.assert_close({ours}, {its}, **near)"
             for ours, its in (("weights", "its_weights"), ("multi_head_output", "output"))
@@ -337,7 +315,29 @@ class _Torch(_Program):
             'print("as nn.MultiheadAttention; all gradients finite:", bool(finite))',
         ]
 
+    def of_one_kind(self):
+        """Lines that make both masks one of numbers where one is: PyTorch wants them so."""
+        lines = ["padding_mask = torch.zeros(N, S).masked_fill(padding_mask, -math.inf)"] * (self.adds and self.padded)
+        return [*lines, *["added = added.masked_fill(attn_mask, -math.inf)"] * (self.adds and self.pairs)]
 
+    def call(self, names):
+        """Lines that call the module with its masks; what it returns gets these ``names``, "output" the first where it is kept."""
+        first = self.settings.batch_first
+        inputs = ", ".join(f"{name}{'' if first else '.transpose(0, 1)'}" for name in ("query", "key", "value"))
+        masks = ", key_padding_mask=padding_mask" * self.padded
+        masks += ", attn_mask=added" if self.adds else ", attn_mask=attn_mask" * self.pairs
+        lines = [f"{names} = attention(", f"    {inputs}{masks},", "    average_attn_weights=False,  # [N, H, L, S]", ")"]
+        turned = not first and names.startswith("output")
+        return [*lines, *["output = output.transpose(0, 1)  # [L, N, E] → [N, L, E]"] * turned]
+
+
+SOFTMAX = {
+    "numpy": (
+        "exponentials = np.exp(masked - masked.max(axis=-1, keepdims=True))  # no overflow",
+        "probabilities = exponentials / exponentials.sum(axis=-1, keepdims=True)  # [N, H, L, S]",
+    ),
+    "torch": ("probabilities = torch.softmax(masked, dim=-1)  # [N, H, L, S]",),
+}
 _DRAWN = "N * H, L, probabilities.shape[-1]"
 
 

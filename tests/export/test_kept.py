@@ -10,7 +10,8 @@ from mha_viz.analysis.known import ALONE, OFF, PROJECTED
 from mha_viz.export.code import program
 from mha_viz.export.kept import kept, numbers, why_not_kept
 from tests.analysis.kinds import of_kind
-from tests.export.test_code import NAMES, by_language, executed, ignored, same
+from tests.export.programs import by_language, executed, ignored, same
+from tests.export.test_code import NAMES
 
 SMALL = {"embed_dim": 12, "num_heads": 3, "batch_size": 2, "seq_len": 5, "padding": (2,)}
 

@@ -1,0 +1,179 @@
+"""How a program to paste comes to the weights: it computes the layer of Explore anew, or reads what was saved of any other source."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
+from urllib.parse import urlencode
+
+from mha_viz.core.intervention import Intervention
+from mha_viz.export.beginning import imports, start
+from mha_viz.export.code import SOFTMAX, NumPyProgram, TorchProgram
+from mha_viz.export.words import address_of
+from mha_viz.settings import View, to_address
+from mha_viz.settings.interventions import read_interventions
+
+FILE = "attention.npz"
+
+
+@dataclass(frozen=True)
+class Words:
+    """What the two languages call differently."""
+
+    xp: str
+    dim: str
+    keepdim: str
+
+
+WORDS = {"numpy": Words("np", "axis", "keepdims"), "torch": Words("torch", "dim", "keepdim")}
+
+
+@dataclass(frozen=True)
+class Need:
+    """What is needed beside ``weights`` [N, H, L, S]: ``values`` V [N, H, S, D], ``hidden``, True where a query may not attend, of a shape
+    that broadcasts to that of the weights, and ``probabilities`` [N, H, L, S] before dropout."""
+
+    values: bool
+    hidden: bool
+    probabilities: bool
+
+
+class OfSettings:
+    """The layer of Explore, with what is hidden in it and its temperature: what both languages say of it.
+
+    ``computes_output`` is True where ``lines`` leave the output of the layer behind; ``hides`` and ``drops`` say whether any key is
+    hidden and any weight dropped; ``out`` are the expressions of the output projection's weight and bias, "" where there is none.
+    """
+
+    knows_values, heading = True, ()
+
+    def __init__(self, shown, language, kind):
+        self.settings = shown.source.settings
+        asked, layer = read_interventions(shown.view.what_if), shown.view.layer
+        self.change = asked[layer] if layer < len(asked) else Intervention()
+        self.steps = kind(self.settings, self.change.hidden_keys)
+        self.language, self.drops = language, self.steps.drops
+        self.hides_by_adding = self.steps.adds and bool((self.steps.typed == -float("inf")).any())
+        self.hides = self.steps.hides or self.hides_by_adding
+
+    @property
+    def imports(self):
+        return imports(self.settings, self.language)
+
+    def hidden(self, *parts):
+        added = [f"{WORDS[self.language].xp}.isneginf(added)"] * self.hides_by_adding
+        return f"hidden = {' | '.join([*parts, *added])}  # True: may not attend"
+
+    def query_padding(self):
+        return self.steps.padding(WORDS[self.language].xp)
+
+
+class NumPyOfSettings(OfSettings):
+    """From scratch."""
+
+    computes_output = False
+
+    def __init__(self, shown):
+        super().__init__(shown, "numpy", NumPyProgram)
+        self.out = 'W["out_proj.weight"]', 'W["out_proj.bias"]' if self.settings.bias else ""
+
+    def lines(self, need):
+        steps, T = self.steps, self.change.temperature
+        names = ["input", "sizes", "weights", "query", "keys", "dot", "scale"]
+        lines = [*start(self.settings, "numpy"), *(line for name in names for line in steps.lines(name))]
+        lines += [f"scores = scores / {T!r}  # what if: another temperature"] * (T != 1)
+        lines += steps.mask()
+        if need.hidden and self.hides_by_adding:
+            lines.append(self.hidden(*["hidden"] * steps.hides))
+        lines += [*steps.softmax(), *(steps.dropout() if self.drops else ())]
+        return [*lines, *steps.projected_values()]
+
+
+class TorchOfSettings(OfSettings):
+    """By ``nn.MultiheadAttention`` itself."""
+
+    computes_output = True
+
+    def __init__(self, shown):
+        super().__init__(shown, "torch", TorchProgram)
+        self.out = "attention.out_proj.weight", "attention.out_proj.bias" if self.settings.bias else ""
+
+    def lines(self, need):
+        steps, T = self.steps, self.change.temperature
+        lines = [*start(self.settings, "torch"), *steps.mode()]
+        if steps.hides or steps.adds or need.values or T != 1:
+            lines += steps.input()
+        lines += self.tempered() if T != 1 else []
+        lines += [*steps.masks("torch"), *(self.hidden_lines() if need.hidden and self.hides else []), *steps.of_one_kind()]
+        if need.probabilities and self.drops:
+            lines += ["attention.eval()", *steps.call("_, probabilities"), "attention.train()"]
+        lines += steps.call("output, weights")
+        return [*lines, *([*steps.sizes(), *steps.weights(), *steps.projected_values()] if need.values else [])]
+
+    def tempered(self):
+        """Every score is divided where its query is."""
+        T = self.change.temperature
+        rows = "in_proj_weight.data[:E]" if self.steps.packed else "q_proj_weight.data"
+        lines = [f"attention.{rows} /= {T!r}  # what if: another temperature, which divides every q · k"]
+        return [*lines, *[f"attention.in_proj_bias.data[:E] /= {T!r}"] * self.settings.bias]
+
+    def hidden_lines(self):
+        steps = self.steps
+        lines = [self.hidden(*["padding_mask[:, None, None]"] * steps.padded, *["attn_mask"] * steps.pairs)]
+        return [*lines, *[f"hidden = F.pad(hidden, (0, {steps.extra}))  # the extra keys are seen"] * bool(steps.extra)]
+
+
+class OfFile:
+    """What was saved of a Trace: q, k, v and the mask, or the maps alone. As ``OfSettings``."""
+
+    computes_output, hides = False, True
+
+    def __init__(self, shown, language):
+        trace = shown.trace.plain
+        self.language, self.scale = language, trace.scale
+        self.maps_alone = not trace.has("q", "k")
+        self.drops = trace.has("keep_scale") and trace.keep_scale is not None
+        self.adds = trace.has("mask_bias") and trace.mask_bias is not None
+        self.knows_values = trace.has("q", "k", "v")
+        weight, bias = trace.out_proj or (None, None)
+        self.out = weight is not None and (self.read("out_weight"), "" if bias is None else self.read("out_bias"))
+        self.heading = (f"# {FILE}, in the folder where this is run, is", f"# {how_it_is_had(shown, self.maps_alone)}")
+        self.imports = ["import numpy as np", *["import torch"] * (language == "torch")]
+
+    def read(self, name):
+        return f'file["{name}"]' if self.language == "numpy" else f'torch.tensor(file["{name}"])'
+
+    def query_padding(self):
+        return [f"query_padding = {self.read('query_padding')}  # [N, L]"]
+
+    def lines(self, need):
+        lines = [f'file = np.load("{FILE}")']
+        if self.maps_alone:
+            lines += [f"weights = {self.read('weights')}  # [N, H, L, S]", *[f"hidden = {self.read('mask')}"] * need.hidden]
+            return lines
+        xp, names = WORDS[self.language].xp, ("q", "k", *["v"] * self.knows_values, "mask")
+        left = ", ".join("hidden" if name == "mask" else name.upper() for name in names)
+        read = "file[name]" if self.language == "numpy" else "torch.tensor(file[name])"
+        quoted = ", ".join(f'"{name}"' for name in names)
+        lines += [
+            f"{left} = ({read} for name in ({quoted}))  # [N, H, L or S, D]; [N, H, L, S], True: may not attend",
+            "N, H, L, _ = Q.shape",
+            f"scores = Q @ K.swapaxes(-1, -2) * {self.scale!r}  # [N, H, L, S]",
+            f"masked = {xp}.where(hidden, -{xp}.inf, scores{' + ' + self.read('mask_bias') if self.adds else ''})",
+            *SOFTMAX[self.language],
+        ]
+        dropped = f" * {self.read('keep_scale')}  # dropout's draw" if self.drops else ""
+        return [*lines, f"weights = probabilities{dropped}"]
+
+
+def how_it_is_had(shown, maps_alone):
+    """The command that saves what is shown; maps alone are saved as they were before heads were put off."""
+    view = View(layer=shown.view.layer, what_if="" if maps_alone else shown.view.what_if)
+    name = " ".join(shown.source.name.split())  # a comment ends where its line does
+    if shown.source.settings is not None:
+        told = f'--address "{address_of(type(shown)(shown.source, shown.trace, view))}"'
+    elif Path(name).suffix:
+        address = urlencode(to_address(**vars(view)))
+        told = f"--recording {quote(name)}" + (f' --address "?{address}"' if address else "")
+    else:
+        return f"{name}, saved as NPZ"
+    return f"written by: python -m mha_viz export {told} --out {FILE}"

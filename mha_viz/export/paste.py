@@ -1,0 +1,128 @@
+"""What is shown as programs to paste: short, standalone, in PyTorch and NumPy, and as a test.
+
+Each leaves ``weights`` [N, H, L, S] behind, as they are shown (of heads that are off, what was put there; by norms where the View says so),
+their ``average`` [N, L, S], ``output`` [N, L, E] where it is known, and ``shown_heads`` [heads, L, S] of the item, as they stand on screen.
+"""
+
+from mha_viz.analysis import choose
+from mha_viz.export.origins import WORDS, Need, NumPyOfSettings, OfFile, TorchOfSettings
+from mha_viz.export.pytest_case import case
+from mha_viz.settings import Settings
+
+COMPARED = ("# This is B of the comparison; A is the program of its own settings.",)
+
+
+def program(shown, language):
+    """The text of a program of what a Shown shows, "numpy" or "torch"."""
+    origin, lines = computed(shown, language)
+    return "\n".join([*opening(shown, origin, lines), *lines, "", *selected(shown, WORDS[language]), ""])
+
+
+def pytest_case(shown):
+    """The text of a test: the PyTorch program as its fixture, and what has to come out of it."""
+    origin, lines = computed(shown, "torch", with_hidden=True)
+    return case(shown, choice_of(shown), opening(shown, origin, lines), lines, origin)
+
+
+def choice_of(shown):
+    """The Choice of what is on screen, of the heads that were asked for."""
+    return choose(shown.trace, shown.alone(shown.view.arrangement))
+
+
+def opening(shown, origin, lines):
+    """Comments and imports: of the latter those that the ``lines`` use."""
+    body = "\n".join(lines)
+    used = [line for line in origin.imports if not line or f"{line.partition('  #')[0].split()[-1]}." in body]
+    while used and not used[0]:
+        del used[0]
+    return [*COMPARED * (shown.a is not None), *origin.heading, *used, ""]
+
+
+def computed(shown, language, with_hidden=False):
+    """(the origin of the weights, the lines that compute what is shown); ``with_hidden`` leaves ``hidden`` behind where any key is."""
+    if isinstance(shown.source.settings, Settings):
+        origin = (NumPyOfSettings if language == "numpy" else TorchOfSettings)(shown)
+    else:
+        origin = OfFile(shown, language)
+    trace, words = shown.trace, WORDS[language]
+    by_norms = trace.plain is not trace
+    ways = {way: [head for head, how in trace.off if how == way] for way in ("mean", "uniform", "zero")}
+    heads = origin.knows_values and (bool(trace.off) or not origin.computes_output)
+    need = Need(values=heads or by_norms, hidden=with_hidden or bool(ways["uniform"]), probabilities=by_norms)
+    lines = [*origin.lines(need), *["heads = weights @ V  # [N, H, L, D]"] * heads]
+    lines += meant(shown, ways["mean"], origin, words, heads) + uniform(ways["uniform"], origin, words, heads)
+    lines += normed(origin, words) if by_norms else []
+    if ways["zero"]:
+        lines.append(f"weights[:, {ways['zero']}] *= 0  # what if: nothing of these heads arrives; NaN stays where no key is left")
+        lines += [f"heads[:, {ways['zero']}] *= 0"] * heads
+    if heads and origin.out:
+        lines += written_out(*origin.out)
+    return origin, lines
+
+
+def meant(shown, off, origin, words, heads):
+    """Lines that put heads off by their average over the real queries of the whole batch."""
+    plain = shown.trace.plain
+    off = [head for head in off if (~plain.undefined[:, head] & ~plain.query_padding).any()]
+    if not off:
+        return []
+    names = ("weights", *["heads"] * heads)
+    return [
+        *origin.query_padding(),
+        f"given = ~{words.xp}.isnan(weights).any({words.dim}=-1)  # [N, H, L], the rows that have a key",
+        "real = given & ~query_padding[:, None]  # [N, H, L]",
+        f"for h in {off}:  # what if: these heads say their average, whatever is asked",
+        *(f"    {name}[:, h][given[:, h]] = {name}[:, h][real[:, h]].mean({words.dim}=0)" for name in names),
+    ]
+
+
+def uniform(off, origin, words, heads):
+    """Lines that put heads off by equal weights on every key that a query may see."""
+    if not off:
+        return []
+    hides, xp = origin.hides, words.xp
+    return [
+        f"seen = {f'{xp}.broadcast_to(~hidden, weights.shape)' if hides else f'{xp}.isfinite(weights)'}  # [N, H, L, S]",
+        f"for h in {off}:  # what if: these heads do not choose among the keys that they see",
+        f"    weights[:, h] = seen[:, h] / seen[:, h].sum({words.dim}=-1, {words.keepdim}=True)",
+        *["    heads[:, h] = weights[:, h] @ V[:, h]"] * heads,
+    ]
+
+
+def normed(origin, words):
+    """Lines that make of the weights those by norms, each row a distribution."""
+    whole = "(probabilities * lengths)" if origin.drops else "weights"
+    return [
+        f"Wo = {origin.out[0]}.reshape(-1, H, V.shape[-1])  # [E, H, D]",
+        f'added = {words.xp}.einsum("nhsd,ehd->nhse", V, Wo)  # [N, H, S, E], what each value adds to the output at a weight of 1',
+        f"lengths = {words.xp}.linalg.norm(added, {words.dim}=-1)[:, :, None]  # [N, H, 1, S]",
+        "weights = weights * lengths  # Kobayashi et al. 2020, equation 5",
+        f"weights = weights / {whole}.sum({words.dim}=-1, {words.keepdim}=True)  # each row a distribution again",
+    ]
+
+
+def written_out(weight, bias):
+    return [
+        "concat = heads.swapaxes(1, 2).reshape(N, L, -1)  # [N, L, H·D]",
+        f"output = concat @ {weight}.T{f' + {bias}' * bool(bias)}  # [N, L, E]",
+    ]
+
+
+def selected(shown, words):
+    """Lines that take what is on screen, and print the chosen number beside the average's."""
+    c = choice_of(shown)
+    every = c.order == tuple(range(shown.trace.weights.shape[1]))
+    heads = f"weights[{c.item}]" if every else f"weights[{c.item}, {list(c.order)}]"
+    cell = f"head {c.head}: {{weights[{c.item}, {c.head}, {c.query}, {c.key}]:.7f}}, average: {{average[{c.item}, {c.query}, {c.key}]:.7f}}"
+    return [
+        f"average = weights.mean({words.dim}=1)  # [N, L, S]",
+        f"shown_heads = {heads}  # [heads, L, S] of batch item {c.item}",
+        f'print(f"{cell}")  # query {c.query}, key {c.key}',
+    ]
+
+
+PROGRAMS = {
+    "torch": lambda shown: program(shown, "torch"),
+    "numpy": lambda shown: program(shown, "numpy"),
+    "pytest": pytest_case,
+}

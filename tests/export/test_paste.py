@@ -1,0 +1,270 @@
+"""Programs to paste, executed as they stand: they leave behind what is on screen, whatever is set, changed, chosen and looked at."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mha_viz import Settings, synthetic
+from mha_viz.analysis import choose, shown_trace
+from mha_viz.core.attend import trace_of_call
+from mha_viz.core.call import Call
+from mha_viz.core.intervention import Intervention, changed
+from mha_viz.core.maps import trace_of_maps
+from mha_viz.core.mask import Mask
+from mha_viz.export.paste import PROGRAMS
+from mha_viz.export.views import Shown
+from mha_viz.recording import Recording
+from mha_viz.settings import View
+from mha_viz.sources.source import Source, changed_by, layer_of, source
+from mha_viz.sources.trained import Trained
+from tests.export.programs import CASES, SMALL, array, by_case, by_language, executed, ignored, same
+
+WHAT_IF = {
+    "a key hidden": "0:keys=1,3",
+    "sharper": "0:temperature=0.5",
+    "off: zero": "0:1=zero",
+    "off: mean": "0:0=mean",
+    "off: uniform": "0:2=uniform",
+    "all at once": "0:0=uniform 0:1=mean 0:2=zero 0:keys=0 0:temperature=3.0",
+}
+CHANGED = {
+    "small": SMALL,
+    "one item without a key": SMALL | {"padding": (5,)},
+    "nothing hidden": SMALL | {"padding": ()},
+    "float mask": CASES["float mask, causal"],
+    "extra keys": CASES["extra keys, added mask"],
+    "cross": CASES["cross"] | {"padding": (1,)},
+    "one other width": CASES["one other width"] | {"bias": False},
+    "sequence first": CASES["sequence first"],
+}
+
+
+def shown(settings, view=None, heads=None):
+    """What the page shows of these settings."""
+    view = view or View()
+    of = changed_by(source(settings), view)
+    return Shown(of, shown_trace(layer_of(of, view.layer), view), view, heads)
+
+
+def left(what, language):
+    """What the program of a Shown leaves behind."""
+    return executed(PROGRAMS[language](what))[0]
+
+
+def same_as_shown(names, what):
+    """To 1e-6 of the largest number: weights, average, the heads in the order on screen, and the output where that is known."""
+    trace, c = what.trace, choose(what.trace, what.alone(what.view.arrangement))
+    same(names["weights"], trace.weights)
+    same(names["average"], trace.mean_weights)
+    same(names["shown_heads"], trace.weights[c.item, list(c.order)])
+    if trace.plain.has("output"):
+        same(names["output"], trace.plain.output)
+
+
+@ignored
+@by_language
+@by_case
+def test_a_program_leaves_behind_what_is_shown(case, language):
+    what = shown(Settings(**CASES[case]))
+    same_as_shown(left(what, language), what)
+
+
+@ignored
+@by_language
+@pytest.mark.parametrize("weighting", ["weights", "norms"])
+@pytest.mark.parametrize("what_if", WHAT_IF)
+@pytest.mark.parametrize("settings", CHANGED)
+def test_what_is_changed_in_the_layer(settings, what_if, weighting, language):
+    what = shown(Settings(**CHANGED[settings]), View(what_if=WHAT_IF[what_if], weighting=weighting))
+    same_as_shown(left(what, language), what)
+
+
+@by_language
+def test_dropout_stays_missing_by_norms(language):
+    what = shown(Settings(**SMALL, training=True, dropout=0.5), View(weighting="norms"))
+    same_as_shown(left(what, language), what)
+
+
+@by_language
+def test_the_selection_is_that_on_screen(language):
+    """Heads in the order of the strip, of the item that is looked at; the chosen cell is printed beside the average's."""
+    what = shown(Settings(**SMALL), View(item=1, order="entropy", cell=(2, 4), head=0), heads=(2, 1, "mean"))
+    names, printed = executed(PROGRAMS[language](what))
+    same_as_shown(names, what)
+    assert array(names["shown_heads"]).shape == (2, 5, 5)
+    number, average = what.trace.weights[1, 2, 2, 4], what.trace.mean_weights[1, 2, 4]
+    assert printed == f"head 2: {number:.7f}, average: {average:.7f}\n"
+
+
+def test_a_program_imports_what_it_uses_and_no_more():
+    told = PROGRAMS["torch"](shown(Settings()))
+    assert told.startswith("import torch\nfrom torch import nn\n\n")
+    assert "import" not in told.split("\n\n", 1)[1]
+    assert PROGRAMS["numpy"](shown(Settings(**CASES["tiny"]))).startswith("import numpy as np\n\n")
+
+
+@by_language
+def test_a_comparison_says_that_it_is_of_b(language):
+    what = shown(Settings(**SMALL))
+    assert "B of the comparison" in PROGRAMS[language](replace(what, a=what.trace))
+
+
+def recorded(*, v=True, bias=True):
+    """A call with grouped heads, a scale of its own, and what is added to the scores."""
+    rng = np.random.default_rng(4)
+    q, k, values = (rng.standard_normal(shape, dtype=np.float32) for shape in ((2, 4, 5, 3), (2, 2, 6, 3), (2, 2, 6, 2)))
+    added = rng.standard_normal((1, 4, 5, 6), dtype=np.float32) if bias else None
+    mask = Mask(5, 6, causal=True, padded=np.arange(6) >= np.array([[6], [4]]), bias=added)
+    out = rng.standard_normal((7, 8), dtype=np.float32)
+    return trace_of_call(Call(q, k, values if v else None, mask, 0.31, out if v else None, name="decoder.0"))
+
+
+def dropped():
+    return synthetic(Settings(**SMALL, training=True, dropout=0.5))
+
+
+SAVED = {
+    "grouped heads": recorded,
+    "no values": lambda: recorded(v=False),
+    "nothing added": lambda: recorded(bias=False),
+    "dropout": dropped,
+    "maps alone": lambda: trace_of_maps(recorded().probabilities),
+    "maps, heads off": lambda: trace_of_maps(recorded().probabilities),
+    "heads off": recorded,
+    "off by mean, no values": lambda: recorded(v=False),
+    "norms": recorded,
+    "norms, dropout": dropped,
+}
+
+
+@pytest.fixture
+def in_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def of_file(kind):
+    """A Shown of a Trace that has no settings, saved as the export saves it."""
+    trace = SAVED[kind]()
+    Recording((trace,)).save("attention.npz")
+    if "off" in kind:
+        trace = changed(trace, Intervention({0: "mean", 1: "zero", 3: "uniform"}))
+        if trace.has("q"):
+            Recording((trace,)).save("attention.npz")
+    view = View(weighting="norms" if "norms" in kind else "weights")
+    return Shown(Source("my run.safetensors", (trace,)), shown_trace(trace, view), view)
+
+
+@by_language
+@pytest.mark.parametrize("kind", SAVED)
+def test_what_was_saved_of_any_other_source(kind, language, in_folder):
+    what = of_file(kind)
+    same_as_shown(left(what, language), what)
+
+
+@pytest.mark.parametrize(
+    ("settings", "view", "name", "command"),
+    [
+        (None, View(), "my run.pt", "--recording 'my run.pt' --out"),
+        (None, View(layer=2, what_if="2:0=zero", head=1), "run.pt", '--recording run.pt --address "?layer=2&what_if=2%3A0%3Dzero" --out'),
+        (Trained(seed=4), View(layer=1, scale="log"), "induction", '--address "?source=trained&seed=4&layer=1" --out'),
+        (None, View(), "the lesson “Masks”\nimport os", "# the lesson “Masks” import os, saved as NPZ"),
+    ],
+)  # fmt: skip
+def test_the_first_comment_says_how_the_file_is_had(settings, view, name, command):
+    told = PROGRAMS["numpy"](Shown(Source(name, (recorded(),), settings), recorded(), view))
+    assert told.startswith("# attention.npz") and command in "".join(told.splitlines()[:2])
+
+
+def test_a_shipped_model_with_heads_off(in_folder):
+    what = shown(Trained(interventions="0:0=zero 1:1=mean"), View(layer=1, weighting="norms"))
+    Recording((what.trace.plain,)).save("attention.npz")
+    for language in ("numpy", "torch"):
+        same_as_shown(left(what, language), what)
+
+
+def functions(told):
+    """(what the fixture of a pytest case gives, its tests by name)."""
+    names, _ = executed(told.replace('@pytest.fixture(scope="module")\n', ""))
+    return names["attended"](), {name: one for name, one in names.items() if name.startswith("test_")}
+
+
+PASTED = {
+    "the tutorial's program": ({}, View()),
+    "undefined rows": (CASES["undefined rows"], View(item=0, cell=(1, 1))),
+    "float mask": (CASES["float mask, causal"], View()),
+    "extra keys": (CASES["extra keys"], View(item=1)),
+    "nothing hidden": (SMALL | {"padding": ()}, View(cell=(0, 0))),
+    "dropped": (CASES["extra keys, no bias, dropped"], View()),
+    "all at once": (SMALL | {"causal": True}, View(what_if=WHAT_IF["all at once"], weighting="norms")),
+    "words": (CASES["words, positions, left"], View()),
+}
+
+
+@pytest.mark.parametrize("case", PASTED)
+def test_every_test_of_a_pasted_case_passes(case):
+    settings, view = PASTED[case]
+    given, tests = functions(PROGRAMS["pytest"](shown(Settings(**settings), view)))
+    assert len(tests) >= 4
+    for test in tests.values():
+        test(given)
+
+
+@pytest.mark.parametrize("kind", SAVED)
+def test_every_test_of_a_pasted_case_of_a_file_passes(kind, in_folder):
+    given, tests = functions(PROGRAMS["pytest"](of_file(kind)))
+    for test in tests.values():
+        test(given)
+
+
+def failing(told):
+    """The names of the tests that fail."""
+    given, tests = functions(told)
+    found = []
+    for name, test in tests.items():
+        try:
+            test(given)
+        except AssertionError:
+            found.append(name)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "name"),
+    [
+        (r"== \(2, 3, 5, 5\)", "== (2, 3, 5, 6)", "there_is_a_weight"),
+        (r"(row = \[\n        )[^,]+", r"\g<1>0.1234567", "query_"),
+        (r"approx\(0\.\d\d", "approx(0.99", "average"),
+        (r"return weights\.detach\(\), hidden", "return weights.detach() * 1.1, hidden", "rows_sum_to_1"),
+        (r"return weights\.detach\(\), hidden", "return weights.detach(), ~hidden", "nothing_that_is_hidden"),
+        (r"undefined\[1, :, .*\] = True", "", "rows_without_a_key"),
+    ],
+)  # fmt: skip
+def test_a_pasted_case_fails_when_something_changes(right, wrong, name):
+    told = PROGRAMS["pytest"](shown(Settings(**SMALL | {"padding": (1, 2), "padding_side": "left", "causal": True}), View(item=0)))
+    assert failing(told) == []
+    broken = re.sub(right, wrong, told)
+    assert broken != told
+    assert any(name in one for one in failing(broken))
+
+
+def test_pytest_itself_runs_a_pasted_case(in_folder, capsys):
+    told = PROGRAMS["pytest"](shown(Settings(**SMALL)))
+    (in_folder / "test_pasted.py").write_text(told, encoding="utf-8")
+    (in_folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+    assert pytest.main(["-q", "-p", "no:cacheprovider", "test_pasted.py"]) == 0
+    assert "6 passed" in capsys.readouterr().out
+
+
+@by_language
+def test_the_command_writes_a_program(language, in_folder):
+    pytest.importorskip("mha_viz.export.make")
+    from mha_viz.__main__ import main
+
+    address = "?embed_dim=12&num_heads=3&seq_len=5&padding=2&what_if=0:1=mean"
+    assert main(["export", "--address", address, "--code", language, "--out", "weights.py"]) == 0
+    names, _ = executed((in_folder / "weights.py").read_text(encoding="utf-8"))
+    settings = Settings(embed_dim=12, num_heads=3, seq_len=5, padding=(2,))
+    same_as_shown(names, shown(settings, View(what_if="0:1=mean")))
