@@ -46,12 +46,13 @@ class OfSettings:
 
     knows_values, heading = True, ()
 
-    def __init__(self, shown, language, kind):
+    def __init__(self, shown):
         self.settings = shown.source.settings
         asked, layer = read_interventions(shown.view.what_if), shown.view.layer
         self.change = asked[layer] if layer < len(asked) else Intervention()
-        self.steps = kind(self.settings, self.change.hidden_keys)
-        self.language, self.drops = language, self.steps.drops
+        self.steps = self.program(self.settings, self.change.hidden_keys)
+        self.drops, (weight, bias) = self.steps.drops, self.projection
+        self.out = weight, bias if self.settings.bias else ""
         self.hides_by_adding = self.steps.adds and bool((self.steps.typed == -float("inf")).any())
         self.hides = self.steps.hides or self.hides_by_adding
 
@@ -70,11 +71,8 @@ class OfSettings:
 class NumPyOfSettings(OfSettings):
     """From scratch."""
 
-    computes_output = False
-
-    def __init__(self, shown):
-        super().__init__(shown, "numpy", NumPyProgram)
-        self.out = 'W["out_proj.weight"]', 'W["out_proj.bias"]' if self.settings.bias else ""
+    language, program, computes_output = "numpy", NumPyProgram, False
+    projection = 'W["out_proj.weight"]', 'W["out_proj.bias"]'
 
     def lines(self, need):
         steps, T = self.steps, self.change.temperature
@@ -91,11 +89,8 @@ class NumPyOfSettings(OfSettings):
 class TorchOfSettings(OfSettings):
     """By ``nn.MultiheadAttention`` itself."""
 
-    computes_output = True
-
-    def __init__(self, shown):
-        super().__init__(shown, "torch", TorchProgram)
-        self.out = "attention.out_proj.weight", "attention.out_proj.bias" if self.settings.bias else ""
+    language, program, computes_output = "torch", TorchProgram, True
+    projection = "attention.out_proj.weight", "attention.out_proj.bias"
 
     def lines(self, need):
         steps, T = self.steps, self.change.temperature

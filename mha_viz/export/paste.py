@@ -53,7 +53,9 @@ def computed(shown, language, with_hidden=False):
     lines += meant(shown, ways["mean"], origin, words, heads) + uniform(ways["uniform"], origin, words, heads)
     lines += normed(origin, words) if by_norms else []
     if ways["zero"]:
-        lines.append(f"weights[:, {ways['zero']}] *= 0  # what if: nothing of these heads arrives; NaN stays where no key is left")
+        lines.append(
+            f"weights[:, {ways['zero']}] *= 0  # what if: nothing of these heads arrives; NaN stays where no key is left"
+        )
         lines += [f"heads[:, {ways['zero']}] *= 0"] * heads
     if heads and origin.out:
         lines += written_out(*origin.out)

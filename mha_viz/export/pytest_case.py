@@ -23,11 +23,16 @@ def case(shown, choice, opening, lines, origin):
     tests += [] if origin.drops else [sum_test(shown.trace)]
     tests += [hidden_test(shown.trace)] if origin.hides else []
     fixture = '@pytest.fixture(scope="module")\ndef attended():\n' + indent("\n".join(body), "    ")
-    return "\n\n\n".join(["\n".join(opening).rstrip(), fixture, shape_test(shown.trace), *tests, undefined_test(shown.trace)]) + "\n"
+    return (
+        "\n\n\n".join(["\n".join(opening).rstrip(), fixture, shape_test(shown.trace), *tests, undefined_test(shown.trace)])
+        + "\n"
+    )
 
 
 def shape_test(trace):
-    return written("there_is_a_weight_for_each_head_query_and_key", f"assert weights.shape == {trace.weights.shape}  # [N, H, L, S]")
+    return written(
+        "there_is_a_weight_for_each_head_query_and_key", f"assert weights.shape == {trace.weights.shape}  # [N, H, L, S]"
+    )
 
 
 def row_test(trace, c):
@@ -62,7 +67,10 @@ def sum_test(trace):
 
 def hidden_test(trace):
     return written(
-        "nothing_that_is_hidden_is_read", *defined(trace), "assert not weights[hidden & defined[..., None]].any()", hidden="hidden"
+        "nothing_that_is_hidden_is_read",
+        *defined(trace),
+        "assert not weights[hidden & defined[..., None]].any()",
+        hidden="hidden",
     )
 
 
