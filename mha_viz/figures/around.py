@@ -100,10 +100,11 @@ def titles(place, names, theme):
         room = title.width - width_of(name, 17) * 1.05
         text = next((text for text in more if width_of(text, 14) < room), "")
         text = f"<b>{name}</b> <span style='color:{theme.soft};font-size:14px'>{text}</span>"
-        found.append(text_at(place, title.x, title.y + title.height / 2, text, 17, theme.text))
+        if place.parts.title:
+            found.append(text_at(place, title.x, title.y + title.height / 2, text, 17, theme.text))
         if map.row_labels:
             found.append(_axis_names(place, map, theme))
-    return found + ([_axis_names(place, place.names, theme)] if place.names else [])
+    return found + ([_axis_names(place, place.names, theme)] if place.names and place.parts.labels else [])
 
 
 def _axis_names(place, map, theme):

@@ -59,9 +59,10 @@ def axes(place, tiles, strip, sides, theme, chosen, linked=True):
                 "linecolor": color, "linewidth": thick, **({} if cells[i] == first else {"matches": first}),
             }  # fmt: skip
             places, texts = ticks.drawn(step, theme)
+            drawn = place.parts.labels if i == 0 else map.row_labels > 0
             found[named(names[i])] = {
                 **common, "anchor": names[1 - i], "overlaying": cells[i], "matches": first, "tickvals": places, "ticktext": texts,
-                "showticklabels": i == 0 or map.row_labels > 0, "tickfont": {"size": 13}, "side": "top" if i == 0 else "left",
+                "showticklabels": drawn, "tickfont": {"size": 13}, "side": "top" if i == 0 else "left",
                 "tickangle": map.column_labels.angle if i == 0 else 0, "ticklabelstandoff": 4,
             }  # fmt: skip
     return found
@@ -103,14 +104,14 @@ def _names_of_strip(place, tiles, side, theme):
         top, count = strip.place(row * strip.columns).y, min(strip.columns, tiles - row * strip.columns)
         found[f"xaxis{row + 2}"] = {
             **_axis(place, strip.area, "x", _range_x(strip)), "overlaying": "x", "anchor": "free", "position": 1 - top / place.height,
-            "side": "top", "fixedrange": True, "showticklabels": True, "tickfont": {"size": 13},
+            "side": "top", "fixedrange": True, "showticklabels": place.parts.labels, "tickfont": {"size": 13},
             "tickangle": names.column_labels.angle, "ticklabelstandoff": 4, "ticktext": texts * count,
             "tickvals": [round(column * step_x + i, 6) for column in range(count) for i in places],
         }  # fmt: skip
     places, texts = side.rows.drawn(names.row_step, theme)
     found["yaxis2"] = {
         **_axis(place, strip.area, "y", _range_y(strip)), "overlaying": "y", "anchor": "free",
-        "position": strip.place(0).x / place.width, "side": "left", "fixedrange": True, "showticklabels": True,
+        "position": strip.place(0).x / place.width, "side": "left", "fixedrange": True, "showticklabels": place.parts.labels,
         "tickfont": {"size": 13}, "ticklabelstandoff": 4, "ticktext": texts * strip.rows,
         "tickvals": [round(row * step_y + i, 6) for row in range(strip.rows) for i in places],
     }  # fmt: skip

@@ -9,8 +9,9 @@ from mha_viz.analysis import choose, largest_changes
 from mha_viz.analysis.compare import common
 from mha_viz.figures import around
 from mha_viz.figures.geometry import NARROW, arrange
-from mha_viz.figures.heads import looks_of, sides, ticks_width
+from mha_viz.figures.heads import looks_of, sides, ticks_width, widest_labels
 from mha_viz.figures.labels import numbered
+from mha_viz.figures.parts import ALL
 from mha_viz.figures.picture import Large, Map, Tiles, large_pool, picture, strip_pool
 from mha_viz.figures.scale import Scale
 from mha_viz.figures.theme import THEMES
@@ -30,10 +31,10 @@ def difference(a, b, view, theme="light", width=1104, names=("A", "B")):
     return go.Figure(difference_spec(a, b, view, theme, width, names))
 
 
-def difference_spec(a, b, view, theme="light", width=1104, names=("A", "B")):
-    """``difference`` as the plain dict that ``go.Figure`` checks."""
+def difference_spec(a, b, view, theme="light", width=1104, names=("A", "B"), parts=ALL):
+    """``difference`` as the plain dict that ``go.Figure`` checks; ``parts`` are what stands around the maps."""
     theme, both = THEMES[theme].dressed(view.colors), _Both(a, b, view, names)
-    return both.together(theme, width) if both.shared.average else both.apart(theme, width)
+    return both.together(theme, width, parts) if both.shared.average else both.apart(theme, width, parts)
 
 
 def describe_difference(a, b, view, names=("A", "B")):
@@ -89,7 +90,7 @@ class _Both:
     def _looks(self, i, shown):
         return looks_of((self.a, self.b)[i], self.choice.item, shown)
 
-    def together(self, theme, width):
+    def together(self, theme, width, parts):
         """A, B and B − A, whose cells are the same."""
         a, b, item, choice = self.a, self.b, self.choice.item, self.choice
         shown = list(choice.order) if self.all_heads else []
@@ -120,7 +121,7 @@ class _Both:
         place = arrange(
             width, len(shown), L, S, *widest, tokens[1][1].numbered, maps=3, own_names=own_names,
             bars={1: ticks_width(scale), 2: ticks_width(change)}, captions=bool(shown) + len(notes),
-            labels=around.label_widths([map.label for map in maps]) if maps else None,
+            labels=widest_labels(maps) if maps else None, parts=parts,
         )  # fmt: skip
         if shown:
             pools = strip_pool(place, (L, S)), large_pool((L, S))
@@ -134,7 +135,7 @@ class _Both:
         chosen = choice.head if self.head is not None else None, choice.query, choice.key
         return picture(place, strip, large, chosen, [scale, change], theme, notes)
 
-    def apart(self, theme, width):
+    def apart(self, theme, width, parts):
         """A and B with cells of their own."""
         scale, halves, large = self._scale(), [], []
         stacked = width < NARROW
@@ -144,7 +145,7 @@ class _Both:
             L, S = self.weights[i].shape
             halves.append(
                 arrange(half, 0, L, S, rows.widest, columns.widest, columns.numbered, maps=1,
-                        bars={0: ticks_width(scale)} if i else {}, captions=2, stacked=stacked)
+                        bars={0: ticks_width(scale)} if i else {}, captions=2, stacked=stacked, parts=parts)
             )  # fmt: skip
             large.append(Large(self._map(i, scale), self._looks(i, None if self.head is None else [self.head]), rows, columns))
         place = halves[0].beside(halves[1], stacked)

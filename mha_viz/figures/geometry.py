@@ -7,10 +7,12 @@ the tokens' texts are. So nothing overlaps or is cut at any width, and tests can
 import math
 from dataclasses import dataclass, replace
 
+from mha_viz.figures.margins import BAR, CORNER, EDGE, Margins
+from mha_viz.figures.parts import ALL, Parts
+
 NARROW, NARROW_FOR_THREE = 640, 860  # px: below, two large maps or more, or three, stand one above the other
 CAPTION = 22  # px: a line of words above everything
 GAP = 12  # px between tiles of the strip
-EDGE = 4  # px beside and below the strip's tiles for the frame around one
 LABELS = {"line": 144, "lines": 78, "percent": 52, "number": 16}  # px that the labels of tiles take, see Strip
 LABEL_HEIGHTS = {"line": 22, "lines": 40, "percent": 22, "number": 20}  # px
 ROWS = 3  # of tiles above large maps: where labels with their percentages take more, heads are named by number alone
@@ -19,8 +21,7 @@ TITLE, MIN_TITLE = (
     28,
     {1: 190, 2: 190, 3: 110},
 )  # px: height of a large map's title line; its width above one of so many narrow maps
-CORNER = 94  # px: "key → is read" and "query ↓ asks" in the corner above the row labels
-BAR, BAR_TICKS = 52, 26  # px: the colour bar beside the maps with its gap and title, and its numbers where nobody says how wide
+BAR_TICKS = 26  # px: the numbers of the colour bar beside the maps where nobody says how wide
 BAR_LYING = 62  # px: the same below the maps, with its title
 ROW_PITCH, SLANT = 14, 50  # px between lines of text; degrees
 NICE = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
@@ -50,7 +51,7 @@ class Strip:
 
     ``cell`` is the size of one cell, ``step`` the way from tile to tile, ``label_height`` px above a tile are for its
     label, and ``words`` tells what fits there: "line" (head 1 differs 37 %), the same on two "lines", "percent" (1 37 %), "number"
-    (1). The last ``names`` of these px are for the keys' names.
+    (1), "" where tiles have no label. The last ``names`` of these px are for the keys' names.
     """
 
     columns: int
@@ -89,7 +90,7 @@ class ColumnLabels:
 @dataclass(frozen=True)
 class Map:
     """A large map: its cells in ``box``, ``cell`` the size of one, ``row_labels`` px to its left for the names of queries, 0 where
-    it has none, how keys are named above it, and the px that its title has for itself at least."""
+    it has none, how keys are named above it, and the px that its title has for itself at least, 0 without one."""
 
     box: Box
     cell: tuple[float, float]
@@ -110,14 +111,15 @@ class Map:
     @property
     def title(self):
         """The Box of its title line."""
-        top = self.box.y - self.column_labels.height - TITLE
-        return Box(self.box.x, top, max(self.box.width, self.title_width), TITLE)
+        height = TITLE if self.title_width else 0
+        top = self.box.y - self.column_labels.height - height
+        return Box(self.box.x, top, max(self.box.width, self.title_width), height)
 
 
 @dataclass(frozen=True)
 class Geometry:
     """The whole picture: captions, the strip, the large maps with their titles and names, the colour bars, the legend. ``names``,
-    where the tiles of the strip have names beside them, is how."""
+    where the tiles of the strip have names beside them, is how. The picture has these ``parts``."""
 
     width: int
     height: int
@@ -127,6 +129,7 @@ class Geometry:
     stacked: bool
     legend: Box
     names: Map | None = None
+    parts: Parts = ALL
 
     def beside(self, other, below=False):
         """The Geometry of both pictures, the large maps and bars of ``other`` to the right of these or ``below`` them."""
@@ -146,7 +149,7 @@ def _moved(box, aside, down):
 
 def arrange(
     width, heads, queries, keys, row_texts, column_texts, numbered=False, *, maps=2, own_names=True, bars=None, captions=1,
-    stacked=None, labels=LABELS,
+    stacked=None, labels=LABELS, parts=ALL,
 ):  # fmt: skip
     """The Geometry of a strip of ``heads`` tiles of ``queries`` × ``keys`` cells, and large ``maps`` of as many, ``width`` px wide.
 
@@ -154,128 +157,156 @@ def arrange(
     ``numbered`` need not all be named. Each map has its ``own_names`` of rows, or only the first one has. ``bars`` tells after which
     maps a colour bar stands, and how wide its numbers are: {1: 26} where nobody says. So many lines of ``captions`` come first.
     Maps are ``stacked`` where nobody says and the width is small. ``labels`` are the px that labels of the strip take: see LABELS.
+    Only these ``parts`` take room. Without any, a map alone is as wide as the picture.
     """
-    bars = {maps - 1: BAR_TICKS} if bars is None else bars
+    bars = ({maps - 1: BAR_TICKS} if bars is None else bars) if parts.bar else {}
     if stacked is None:
         stacked = width < (NARROW_FOR_THREE if maps > 2 else NARROW)
-    title_width = MIN_TITLE[maps]
+    margins = Margins(stacked, parts)
+    title, title_width = (TITLE, MIN_TITLE[maps]) if parts.title else (0, 0)
     # A 16:10 window whose page leaves `width` for the picture leaves about this height under its controls.
     budget = 640 if stacked else min(max(0.58 * width, 540), 820)
-    top = CAPTION * captions
-    strip = _strip(width, heads, queries, keys, top, budget, labels) if heads else None
-    top = (strip.area.bottom + 18 if strip else top) + TITLE
-    row_labels = max(math.ceil(row_texts) + 8, CORNER)
-    across, legend = (1, 56) if stacked else (maps, 32)
+    top = CAPTION * captions if parts.title else 0
+    strip = _strip(width, heads, queries, keys, top, budget, labels if parts.title else None) if heads else None
+    top = (strip.area.bottom + 18 if strip else top) + title
+    row_labels, left = margins.left(row_texts)
+    across = 1 if stacked else maps
     named = across if own_names else 1
     between = 0 if stacked else sum(BAR + ticks for i, ticks in bars.items() if i < maps - 1)
-    beside = 12 if stacked else BAR + bars[maps - 1] if maps - 1 in bars else 12
+    beside = margins.right(bars.get(maps - 1))
 
     def gap_for(names):
         if stacked:
             return 0
+        if not parts.labels:
+            return GAP
         return max(24, names.overhang + 8 + (CORNER - row_labels if own_names else 0))
+
+    def above(names):
+        return max(names.height, margins.above() - title)
 
     def cell_for(names):
         gap = gap_for(names)
-        room = width - named * row_labels - (across - 1) * gap - between - max(beside, names.overhang + 4)
+        room = width - left - (named - 1) * row_labels - (across - 1) * gap - between - max(beside, names.overhang + 4)
+        if maps == 1 and not (strip or parts.around):
+            return room / keys, min(room / keys, 1.2 * room / queries)
         thin = room - (across - 1) * (title_width - gap)  # where the others are narrower than their titles
-        left = budget - top - names.height - legend - 6
-        tall = 1.2 * room if stacked else max(left, 224) if left >= 190 else 340  # beyond a screen maps may as well be large
+        rest = budget - top - above(names) - margins.legend - 6
+        tall = 1.2 * room if stacked else max(rest, 224) if rest >= 190 else 340  # beyond a screen maps may as well be large
         return _cell(queries, keys, min(room / across, thin), tall, largest=96, smallest_side=96)
 
-    names, cell = _label_columns(cell_for, column_texts, numbered)
+    names, cell = _label_columns(cell_for, column_texts, numbered, parts)
     size, gap = (keys * cell[0], queries * cell[1]), gap_for(names)
-    placed, bar_boxes, x, y = [], [], row_labels, top + names.height
+    placed, bar_boxes, x, y = [], [], left, top + above(names)
     for i in range(maps):
         first = own_names or i == 0 or stacked
         box = Box(x, y, *size)
         placed.append(Map(box, cell, row_labels if first else 0, names, title_width))
         bottom = box.bottom
         if i in bars and stacked:
-            bar_boxes.append(Box(row_labels, bottom + 10, max(size[0], 160), BAR_LYING))
+            bar_boxes.append(margins.lying(Box(left, bottom + 10, max(size[0], 160), BAR_LYING), bars[i]))
             bottom += 10 + BAR_LYING
         elif i in bars:
             bar_boxes.append(Box(box.right + 18, y, BAR + bars[i] - 18, max(size[1], 140)))
         if stacked:
-            y = bottom + (22 if bottom == box.bottom else 0) + TITLE + names.height
+            y = bottom + ((22 if bottom == box.bottom else 0) if parts.title else GAP) + title + above(names)
         else:
             x += max(size[0], title_width - gap) + gap + (BAR + bars[i] if i in bars else 0) + (row_labels if own_names else 0)
     bottom = max(box.bottom for box in [*(map.box for map in placed), *bar_boxes])
-    legend_box = Box(0, bottom + 4, width, legend)
-    return Geometry(width, math.ceil(legend_box.bottom), strip, tuple(placed), tuple(bar_boxes), stacked, legend_box)
+    legend_box = Box(0, bottom + margins.below(4), width, margins.legend)
+    return Geometry(
+        width, math.ceil(legend_box.bottom), strip, tuple(placed), tuple(bar_boxes), stacked, legend_box, parts=parts,
+    )  # fmt: skip
 
 
-def arrange_all(width, tiles, queries, keys, row_texts, column_texts, numbered=False, bar_ticks=BAR_TICKS, labels=LABELS):
+def arrange_all(
+    width, tiles, queries, keys, row_texts, column_texts, numbered=False, bar_ticks=BAR_TICKS, labels=LABELS, parts=ALL
+):
     """The Geometry of so many tiles alone, as large as the width allows and two screens hold: see ``arrange``."""
-    stacked = width < NARROW
+    stacked, labels = width < NARROW, labels if parts.title else None
+    margins = Margins(stacked, parts)
     budget = 2 * (640 if stacked else min(max(0.58 * width, 540), 820))
-    legend = 56 if stacked else 32
-    row_labels = max(math.ceil(row_texts) + 8, CORNER)
-    beside = 12 if stacked else BAR + bar_ticks
+    row_labels, left = margins.left(row_texts)
+    beside = margins.right(bar_ticks)
 
     def grid(columns):
         rows = -(-tiles // columns)
 
         def room_for(names):
-            return (width - row_labels - (columns - 1) * GAP - max(beside, names.overhang + 4)) // columns
+            return (width - left - (columns - 1) * GAP - max(beside, names.overhang + 4)) // columns
 
         names, cell = _label_columns(
-            lambda names: _cell(queries, keys, room_for(names), 640, largest=96, smallest_side=32), column_texts, numbered
+            lambda names: _cell(queries, keys, room_for(names), 640, largest=96, smallest_side=32),
+            *(column_texts, numbered, parts),
         )
         tile = keys * cell[0], queries * cell[1]
-        across = min(max(math.ceil(tile[0] - 1e-6), math.ceil(labels["line"])), room_for(names))  # a label may need more room
+        least = math.ceil(labels["line"]) if labels else 0  # a label may need more room
+        across = min(max(math.ceil(tile[0] - 1e-6), least), room_for(names))
         words, label_height = _words(across, labels)
         step = across + GAP, math.ceil(tile[1] - 1e-6) + label_height + names.height + GAP
-        area = Box(row_labels - EDGE, CAPTION, (columns - 1) * step[0] + across + 2 * EDGE, rows * step[1] - GAP + EDGE)
+        top = CAPTION if parts.title else max(margins.above() - label_height - names.height, 0)
+        area = Box(left - EDGE, top, (columns - 1) * step[0] + across + 2 * EDGE, rows * step[1] - GAP + EDGE)
         strip = Strip(columns, rows, area, cell, tile, step, label_height + names.height, words, names.height)
         first = strip.place(0)
         if stacked:
-            bar = Box(row_labels, area.bottom + 8, max(tile[0], 160), BAR_LYING)
+            bar = margins.lying(Box(left, area.bottom + 8, max(tile[0], 160), BAR_LYING), bar_ticks)
         else:
             bar = Box(area.right + 18 - EDGE, first.y, BAR + bar_ticks - 18, min(max(area.bottom - first.y, 140), 320))
-        legend_box = Box(0, max(area.bottom, bar.bottom) + 8, width, legend)
-        map = Map(first, cell, row_labels, names)
-        return Geometry(width, math.ceil(legend_box.bottom), strip, (), (bar,), stacked, legend_box, map)
+        return _alone(width, strip, bar, 8, margins, Map(first, cell, row_labels, names))
 
-    most = max(min(tiles, int((width - row_labels - beside + GAP) // (labels["percent"] + 24 + GAP))), 1)
+    most = max(min(tiles, int((width - left - beside + GAP) // (_least(labels)[0] + 24 + GAP))), 1)
     grids = [grid(columns) for columns in range(1, most + 1)]
     fitting = [place for place in grids if place.height <= budget] or [min(grids, key=lambda place: place.height)]
     return max(fitting, key=lambda place: (place.strip.tile[0] * place.strip.tile[1], -place.height))
 
 
-def arrange_grid(width, rows, columns, queries, keys, left, bar_ticks=BAR_TICKS, labels=LABELS):
+def arrange_grid(width, rows, columns, queries, keys, left, bar_ticks=BAR_TICKS, labels=LABELS, parts=ALL):
     """The Geometry of ``rows`` × ``columns`` tiles alone, ``left`` px to their left for the names of rows; a colour bar beside them, or
     below where that leaves them too little. Where so many columns have no room for their numbers, each row becomes several, evenly
     filled."""
-    stacked = width < NARROW
-    beside, legend = (12, 56) if stacked else (BAR + bar_ticks, 32)
+    stacked, labels, left = width < NARROW, labels if parts.title else None, left if parts.labels else 0
+    margins = Margins(stacked, parts)
+    beside = margins.right(bar_ticks)
     room_in = lambda columns: (width - left - beside - 2 * EDGE - (columns - 1) * GAP) // columns  # noqa: E731
     even = [fewer for fewer in range(1, columns + 1) if columns % fewer == 0]
-    fitting = max([fewer for fewer in even if room_in(fewer) + GAP - 4 >= labels["number"]], default=1)
+    fitting = max([fewer for fewer in even if room_in(fewer) + GAP - 4 >= _least(labels)[1]], default=1)
     room = max(room_in(fitting), 1)
     cell = _cell(queries, keys, min(room, 112), 88 if rows < 4 else 56 if rows < 9 else 44, largest=28, smallest_side=min(room, 32))
     tile = keys * cell[0], queries * cell[1]
-    across = min(max(math.ceil(tile[0] - 1e-6), 112), room)  # a label may need more room than a narrow tile
-    words = "percent" if across + GAP - 4 >= labels["percent"] else "number"
-    label_height = LABEL_HEIGHTS[words]
+    across = min(max(math.ceil(tile[0] - 1e-6), 112 if labels else 0), room)  # a label may need more room than a narrow tile
+    words, label_height = _words(across, labels and {name: labels[name] for name in ("percent", "number")})
     columns, rows = fitting, rows * columns // fitting
     step = across + GAP, math.ceil(tile[1] - 1e-6) + label_height + 4
-    area = Box(left, CAPTION, (columns - 1) * step[0] + math.ceil(tile[0] - 1e-6) + 2 * EDGE, rows * step[1] + EDGE)
+    top = CAPTION if parts.title else max(margins.above(corner=False) - label_height, 0)
+    area = Box(left, top, (columns - 1) * step[0] + math.ceil(tile[0] - 1e-6) + 2 * EDGE, rows * step[1] + EDGE)
     strip = Strip(columns, rows, area, cell, tile, step, label_height, words)
     if stacked:
-        bar = Box(left, area.bottom + 8, max(min(tile[0], width - left - 12), 160), BAR_LYING)
+        bar = margins.lying(Box(left, area.bottom + 8, max(min(tile[0], width - left - 12), 160), BAR_LYING), bar_ticks)
     else:
         bar = Box(area.right + 18, strip.place(0).y, BAR + bar_ticks - 18, min(max(area.bottom - strip.place(0).y - EDGE, 140), 320))
-    legend_box = Box(0, max(area.bottom, bar.bottom) + 4, width, legend)
-    return Geometry(width, math.ceil(legend_box.bottom), strip, (), (bar,), stacked, legend_box)
+    return _alone(width, strip, bar, 4, margins)
+
+
+def _alone(width, strip, bar, gap, margins, names=None):
+    """The Geometry of tiles without large maps, the legend ``gap`` px below them."""
+    bars = (bar,) if margins.parts.bar else ()
+    bottom = max(box.bottom for box in (strip.area, *bars))
+    legend = Box(0, bottom + margins.below(gap), width, margins.legend)
+    return Geometry(width, math.ceil(legend.bottom), strip, (), bars, margins.stacked, legend, names, margins.parts)
+
+
+def _least(labels):
+    """px that a tile must have across for a name with its value, and for its number alone."""
+    return (labels["percent"], labels["number"]) if labels else (LEAST, LABELS["number"])
 
 
 def _strip(width, heads, queries, keys, top, budget, labels):
     """The arrangement in evenly filled rows that gives the largest tiles within its share of the budget; else the lowest one."""
     share, tallest = (0.45 if width < NARROW else 0.34) * budget, min(max(0.16 * budget, 72), 128)
     room_in = lambda columns: (width - 2 * EDGE - (columns - 1) * GAP) // columns  # noqa: E731
-    many = width >= NARROW and room_in(-(-heads // ROWS)) < labels["percent"]
-    least = max(LEAST, labels["number"]) if many else labels["percent"]
+    valued, numbered = _least(labels)
+    many = width >= NARROW and room_in(-(-heads // ROWS)) < valued
+    least = max(LEAST, numbered) if many else valued
     fitting, first = [], None
     for rows in range(1, heads + 1):
         columns = -(-heads // rows)
@@ -295,7 +326,7 @@ def _strip(width, heads, queries, keys, top, budget, labels):
 def _rows_of(columns, rows, room, queries, keys, top, tallest, labels):
     cell = _cell(queries, keys, room, tallest, largest=28, smallest_side=32)
     tile = keys * cell[0], queries * cell[1]
-    across = min(max(math.ceil(tile[0] - 1e-6), 128), room)  # a label may need more room than a narrow tile
+    across = min(max(math.ceil(tile[0] - 1e-6), 128 if labels else 0), room)  # a label may need more room than a narrow tile
     words, label = _words(across, labels)
     step = across + GAP, math.ceil(tile[1] - 1e-6) + label + GAP
     area = Box(0, top, (columns - 1) * step[0] + math.ceil(tile[0] - 1e-6) + 2 * EDGE, rows * step[1] - GAP + EDGE)
@@ -303,7 +334,9 @@ def _rows_of(columns, rows, room, queries, keys, top, tallest, labels):
 
 
 def _words(across, labels):
-    """What a label says above a tile that many px across, and how high it is."""
+    """What a label says above a tile that many px across, and how high it is; without labels, room for a frame."""
+    if not labels:
+        return "", EDGE
     words = next(words for words, least in labels.items() if across + GAP - 4 >= least or words == "number")
     return words, LABEL_HEIGHTS[words]
 
@@ -317,8 +350,11 @@ def _cell(queries, keys, width, height, largest, smallest_side):
     return wide, high
 
 
-def _label_columns(cell_for, text, numbered):
+def _label_columns(cell_for, text, numbered, parts):
     """The first way of naming columns, from the most readable on, that fits the cells which it leaves."""
+    if not parts.labels:
+        none = ColumnLabels(0, ROW_PITCH, 0, 0)
+        return none, cell_for(none)
     text, angle = math.ceil(text), math.radians(SLANT)
     lying = ColumnLabels(0, text + (3 if numbered else 6), 20, 0)
     slanted = ColumnLabels(-SLANT, 18.5, math.ceil(text * math.sin(angle)) + 16, math.ceil(text * math.cos(angle)) + 6)

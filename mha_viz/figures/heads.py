@@ -8,11 +8,12 @@ from mha_viz.analysis.statistics import silent
 from mha_viz.figures import around, tiles
 from mha_viz.figures.geometry import arrange, arrange_all
 from mha_viz.figures.labels import Names, numbered, width_of
+from mha_viz.figures.parts import ALL
 from mha_viz.figures.picture import Large, Map, Tiles, large_pool, picture, strip_pool
 from mha_viz.figures.scale import Scale, largest_weight
 from mha_viz.figures.theme import THEMES
 
-__all__ = ["describe", "heads", "largest_weight", "spec"]
+__all__ = ["average_spec", "describe", "heads", "largest_weight", "spec"]
 
 
 def heads(trace, view, theme="light", width=1104):
@@ -34,52 +35,80 @@ def heads(trace, view, theme="light", width=1104):
     return go.Figure(spec(trace, view, theme, width))
 
 
-def spec(trace, view, theme="light", width=1104, strip=True):
+def spec(trace, view, theme="light", width=1104, strip=True, average=True, parts=ALL):
     """``heads`` as the plain dict that ``go.Figure`` checks: for the live picture, which has no time for that at every change.
 
-    Without its ``strip`` a pair stands alone: where every head is on show elsewhere.
+    Without its ``strip`` a pair stands alone: where every head is on show elsewhere. Without the ``average`` the heads do. ``parts``
+    are what stands around the maps.
     """
-    theme, choice = THEMES[theme].dressed(view.colors), choose(trace, view)
-    item, shown = choice.item, list(choice.order)
-    weights, padding = trace.weights[item], trace.query_padding[item]  # [H, L, S], [L]
-    H, L, S = weights.shape
-    scale = Scale.of([weights[:, ~padding]], view, trace.quantity)
-    rows, columns = sides(trace, item, width)
-    own = [head_map(weights[head], head, choice, scale) for head in shown]
-    of = f"of {H} head{'s' if H > 1 else ''}" + (f", {len(silent(trace))} off" if silent(trace) else "")
-    average = Map(
-        f"average {of}" if view.arrangement != "all" else "average", None, trace.mean_weights[item], scale, short=(of, f"of {H}"),
-    )  # fmt: skip
-    texts, ticks = (rows.widest, columns.widest, columns.numbered), ticks_width(scale)
-    large, tiles_of_heads = [], None
+    shown = _Shown(trace, view, theme, width)
+    order, head, pair = shown.choice.order, shown.choice.head, view.arrangement == "pair"
+    maps = [shown.map(one) for one in order]
+    told = around.captions(view.order, dropped_out(trace))
     if view.arrangement == "all":
-        place = arrange_all(
-            width, len(shown) + 1, L, S, *texts, ticks, around.label_widths([map.label for map in (*own, average)])
-        )
-        tiles_of_heads = Tiles((*own, average), looks_of(trace, item, shown, average=True), rows, columns)
-    else:
-        pair = view.arrangement == "pair"
-        place = arrange(
-            width,
-            len(shown) if pair and strip else 0,
-            L,
-            S,
-            *texts,
-            maps=2 if pair else 1,
-            bars={int(pair): ticks},
-            labels=around.label_widths([map.label for map in own]),
-        )
-        if pair and strip:
-            tiles_of_heads = Tiles(tuple(own), looks_of(trace, item, shown), rows, columns)
-        large = [Large(own[shown.index(choice.head)], looks_of(trace, item, [choice.head]), rows, columns, strong=True)]
-        large += [Large(average, looks_of(trace, item, None), rows, columns)] if pair else []
-    alone = f"One head of {H}" + (" beside the average" if view.arrangement == "pair" else "")
-    texts = around.captions(view.order, dropped_out(trace)) if tiles_of_heads else (alone,)
-    small, big = strip_pool(place, (L, S)) if tiles_of_heads else None, large_pool((L, S)) if large else None
-    texts = [text + around.weighted(trace) + note for note in around.pooled(small, big, trace.quantity) for text in texts]
-    found = picture(place, tiles_of_heads, large, (choice.head, choice.query, choice.key), [scale], theme, [texts])
-    found["layout"]["meta"]["order"] = shown
-    return found
+        maps += [shown.average_map("average")] if average else []
+        place = arrange_all(width, len(maps), *shown.sizes, shown.ticks, widest_labels(maps), parts)
+        return shown.picture(place, shown.tiles(maps, average), [], told, head)
+    large = [Large(maps[order.index(head)], shown.looks([head]), *shown.names, strong=True)]
+    large += [shown.large_average()] if pair and average else []
+    place = arrange(
+        width, len(maps) if pair and strip else 0, *shown.sizes, maps=len(large), bars={len(large) - 1: shown.ticks},
+        labels=widest_labels(maps), parts=parts,
+    )  # fmt: skip
+    if pair and strip:
+        return shown.picture(place, shown.tiles(maps), large, told, head)
+    alone = f"One head of {shown.H}" + (" beside the average" if len(large) > 1 else "")
+    return shown.picture(place, None, large, (alone,), head)
+
+
+def average_spec(trace, view, theme="light", width=1104, parts=ALL):
+    """The average of all heads alone, as ``spec`` has it beside one; the ``chosen`` head of ``layout.meta`` is None."""
+    shown = _Shown(trace, view, theme, width)
+    place = arrange(width, 0, *shown.sizes, maps=1, bars={0: shown.ticks}, parts=parts)
+    return shown.picture(place, None, [shown.large_average()], ("The average alone",), None)
+
+
+class _Shown:
+    """What is drawn of one batch item, before anyone asks where: its Choice and Scale, the ``names`` of rows and columns, the px of
+    numbers beside the bar, ``ticks``, and all that decides how large maps can be, ``sizes``."""
+
+    def __init__(self, trace, view, theme, width):
+        self.trace, self.choice, self.theme = trace, choose(trace, view), THEMES[theme].dressed(view.colors)
+        item = self.choice.item
+        self.weights, padding = trace.weights[item], trace.query_padding[item]  # [H, L, S], [L]
+        self.H, L, S = self.weights.shape
+        self.scale = Scale.of([self.weights[:, ~padding]], view, trace.quantity)
+        self.names = rows, columns = sides(trace, item, width)
+        self.ticks = ticks_width(self.scale)
+        self.sizes = L, S, rows.widest, columns.widest, columns.numbered
+
+    def map(self, head):
+        return head_map(self.weights[head], head, self.choice, self.scale)
+
+    def average_map(self, name=None):
+        off = len(silent(self.trace))
+        of = f"of {self.H} head{'s' if self.H > 1 else ''}" + (f", {off} off" if off else "")
+        mean = self.trace.mean_weights[self.choice.item]  # [L, S]
+        return Map(name or f"average {of}", None, mean, self.scale, short=(of, f"of {self.H}"))
+
+    def large_average(self):
+        return Large(self.average_map(), self.looks(None), *self.names)
+
+    def tiles(self, maps, average=False):
+        return Tiles(tuple(maps), self.looks(list(self.choice.order), average), *self.names)
+
+    def looks(self, shown, average=False):
+        return looks_of(self.trace, self.choice.item, shown, average)
+
+    def picture(self, place, strip, large, captions, head):
+        """The picture of these Tiles, or None, and Large maps under the longest caption that fits; ``head`` is the chosen one."""
+        shape, choice = self.weights.shape[1:], self.choice
+        pools = strip_pool(place, shape) if strip else None, large_pool(shape) if large else None
+        notes = [around.weighted(self.trace) + note for note in around.pooled(*pools, self.trace.quantity)]
+        texts = [text + note for note in notes for text in captions]
+        found = picture(place, strip, large, (head, choice.query, choice.key), [self.scale], self.theme, [texts])
+        found["layout"]["meta"]["order"] = [] if head is None else list(choice.order)
+        return found
 
 
 def head_map(weights, head, choice, scale, source=None):
@@ -113,6 +142,11 @@ def looks_of(trace, item, shown, average=False):
 def dropped_out(trace):
     """True where dropout fell on the weights, and so not on what heads are told apart by."""
     return trace.has("dropped") and trace.dropped is not None
+
+
+def widest_labels(maps):
+    """px that the widest label of these maps takes, in each of the ways to say it."""
+    return around.label_widths([map.label for map in maps])
 
 
 def ticks_width(scale):

@@ -9,6 +9,7 @@ from mha_viz.analysis import choose
 from mha_viz.figures.around import percent, weighted
 from mha_viz.figures.labels import SIZE, escape, numbered, width_of
 from mha_viz.figures.panels import EDGE, NODE, TITLES, arrange
+from mha_viz.figures.parts import ALL
 from mha_viz.figures.scale import FAINTEST, Scale, largest_weight
 from mha_viz.figures.theme import FONT, THEMES
 from mha_viz.figures.tiles import line, outlines
@@ -48,19 +49,28 @@ def lines(trace, view, theme="light", width=1104):
     return go.Figure(spec(trace, view, theme, width))
 
 
-def spec(trace, view, theme="light", width=1104):
-    """``lines`` as the plain dict that ``go.Figure`` checks."""
-    theme, choice = THEMES[theme].dressed(view.colors), choose(trace, view)
-    shown = _Shown(trace, view, choice)
-    large = view.arrangement != "all"
+def spec(trace, view, theme="light", width=1104, average=True, parts=ALL):
+    """``lines`` as the plain dict that ``go.Figure`` checks. Without the ``average`` the heads stand alone; ``parts`` are what stands
+    around the lines, which have no values."""
+    return _drawn(_Shown(trace, view, average=average), THEMES[theme].dressed(view.colors), width, parts)
+
+
+def average_spec(trace, view, theme="light", width=1104, parts=ALL):
+    """The average of all heads alone, as ``spec`` draws it beside one; the ``chosen`` head of ``layout.meta`` is None."""
+    return _drawn(_Shown(trace, view, heads=False), THEMES[theme].dressed(view.colors), width, parts)
+
+
+def _drawn(shown, theme, width, parts):
     words = [MARKS[look][1] for look in MARKS if shown.looks[look].any()]
-    place = arrange(width, len(shown.heads), large, shown.tokens, shown.hidden, shown.least > 0, len(shown.samples), words)
+    place = arrange(
+        width, len(shown.heads), shown.large, shown.tokens, shown.hidden, shown.least > 0, len(shown.samples), words, parts
+    )
     points = _points(place)
     data = [
-        *_frame(shown, place, choice, theme),
+        *_frame(shown, place, theme),
         *_strokes(shown, place, points, theme),
         *_nodes(shown, place, points, theme),
-        _texts(shown, place, choice, theme),
+        *_texts(shown, place, theme),
         *_hovers(shown, place, points),
     ]
     axis = {"domain": [0, 1], "fixedrange": True, "visible": False}
@@ -73,15 +83,14 @@ def spec(trace, view, theme="light", width=1104):
         "width": width, "height": place.height, "margin": {**dict.fromkeys("lrtb", 0), "autoexpand": False},
         "paper_bgcolor": theme.paper, "plot_bgcolor": theme.paper, "font": {"family": FONT, "size": 14, "color": theme.text},
         "hovermode": "closest", "dragmode": False, "hoverlabel": {"font": {"family": FONT, "size": 14}}, "template": {},
-        "meta": _meta(shown, place, choice), "uirevision": "lines",
+        "meta": _meta(shown, place), "uirevision": "lines",
     }  # fmt: skip
     return {"data": data, "layout": layout}
 
 
 def describe_lines(trace, view):
     """What the picture shows, in a few sentences: its text alternative."""
-    choice = choose(trace, view)
-    shown = _Shown(trace, view, choice)
+    shown = _Shown(trace, view)
     L, S = shown.near.shape
     names = [shown.name(panel) for panel in range(len(shown.heads))]
     named = ", ".join(names) if len(names) <= 4 else f"{len(names) - 1} heads, {names[-1]}"
@@ -106,7 +115,7 @@ def describe_lines(trace, view):
 
 
 class _Shown:
-    """What is drawn, before anyone asks where. P panels of L queries and S keys.
+    """What is drawn of a Choice, before anyone asks where. P panels, ``large`` or small, of L queries and S keys.
 
     ``heads`` (None: the average) and ``weights`` [P, L, S]; ``seen`` and ``drawn`` [P, L, S] bool, cells that can have a line and
     that have one; ``least``, the weight below which lines are left out, 0 where none is; ``query`` or ``key`` in focus, and
@@ -114,7 +123,9 @@ class _Shown:
     [P, L, S], how far each weight is up the ``scale``, and ``samples``, the same of some weights and their texts.
     """
 
-    def __init__(self, trace, view, choice):
+    def __init__(self, trace, view, heads=True, average=True):
+        """Of the ``heads`` that ``view`` shows and their ``average``, which are wanted; without heads the average stands alone."""
+        self.choice = choice = choose(trace, view)
         item = choice.item
         weights, padding = trace.weights[item], trace.query_padding[item]  # [H, L, S], [L]
         undefined, masked = trace.undefined[item].all(axis=0), trace.mask[item].all(axis=(0, 1))  # [L], [S]
@@ -127,9 +138,11 @@ class _Shown:
         self.hidden = undefined | padding, masked
         self.H, L, S = weights.shape
         own = list(choice.order) if view.arrangement == "all" else [choice.head]
-        self.heads = own if view.arrangement == "one" else [*own, None]
-        average = [] if view.arrangement == "one" else [trace.mean_weights[item]]
-        self.weights = np.stack([*weights[own], *average])  # [P, L, S]
+        own += [None] if average and view.arrangement != "one" else []
+        self.heads = own if heads else [None]
+        self.large = view.arrangement != "all" or len(self.heads) == 1
+        mean = trace.mean_weights[item]  # [L, S]
+        self.weights = np.stack([mean if head is None else weights[head] for head in self.heads])  # [P, L, S]
         self.seen = (self.weights > 0) & ~padding[:, None]  # [P, L, S]; NaN, in undefined rows, is not above 0
         self.query, self.key = view.cell or (None, None)
         if (self.query or 0) >= L or (self.key or 0) >= S:
@@ -181,7 +194,7 @@ def _percent(fraction):
     return "less than 0.1 %" if 0 < fraction < 0.0005 else percent(fraction)
 
 
-def _meta(shown, place, choice):
+def _meta(shown, place):
     panels = []
     for panel, head in enumerate(shown.heads):
         *ends, top = place.ends(panel)
@@ -189,9 +202,10 @@ def _meta(shown, place, choice):
         for side, name in enumerate(("query", "key")):
             y = top + place.pitch[side] / 2
             panels[-1][name] = {"x": ends[side], "y": y, "pitch": place.pitch[side], "name": NODE + place.labels[side]}
+    head = shown.choice.head if shown.choice.head in shown.heads else None
     return {
         "kind": "lines", "panels": panels, "names": [], "queries": place.sides[0].texts, "keys": place.sides[1].texts,
-        "chosen": {"head": choice.head, "query": shown.query, "key": shown.key}, "quantity": shown.scale.quantity,
+        "chosen": {"head": head, "query": shown.query, "key": shown.key}, "quantity": shown.scale.quantity,
     }  # fmt: skip
 
 
@@ -202,7 +216,7 @@ def _strokes(shown, place, points, theme):
     step = _step(shown.parts[panel, query, key])  # [K]
     found = [_stroke(ends[~near], theme.line, 1)] if shown.focused else []
     found += [_weighed(ends[near & (step == i)], (i + 0.5) / STEPS, place, theme) for i in np.unique(step[near]).tolist()]
-    for i, (part, _) in enumerate(shown.samples):
+    for i, (part, _) in enumerate(shown.samples if place.parts.bar else ()):
         box = place.sample(i)
         y = box.y + box.height / 2
         found.append(_weighed(np.array([[[box.x, y], [box.right, y]]]), part, place, theme))  # [1, 2, 2]
@@ -260,11 +274,11 @@ def _stroke(ends, color, width):
     return line(x, y, AXES, color, width)
 
 
-def _frame(shown, place, choice, theme):
+def _frame(shown, place, theme):
     """Around the chosen head's panel among small ones."""
     if place.large:
         return []
-    box = place.panel(shown.heads.index(choice.head))
+    box = place.panel(shown.heads.index(shown.choice.head))
     edges = np.array([[box.y - 2], [box.bottom + 6], [box.x - 6], [box.right + 6]])
     return [line(*outlines(*edges), AXES, theme.choice, 3)]
 
@@ -279,7 +293,7 @@ def _nodes(shown, place, points, theme):
     for rank, (look, (symbol, words)) in enumerate(MARKS.items()):
         if shown.looks[look].any():
             dots = _dots(points[:, shown.looks[look]], symbol, 4 if small else 8, theme.soft, 1.5)
-            found.append(dots | {"name": words, "showlegend": True, "legendrank": rank})
+            found.append(dots | {"name": words, "showlegend": place.parts.legend, "legendrank": rank})
     return [*found, _dots(points[:, focus], "circle-open", 12, theme.choice, 2.5)] if focus.any() else found
 
 
@@ -290,22 +304,21 @@ def _dots(points, symbol, size, color, thick):
     return {"type": "scatter", "mode": "markers", "x": x, "y": y, "marker": marker, "hoverinfo": "skip", "showlegend": False}
 
 
-def _texts(shown, place, choice, theme):
-    """Every word of the picture as one trace."""
+def _texts(shown, place, theme):
+    """Every word of the picture as one trace, or none."""
     words = [
-        *_captions(shown, place, theme),
-        *(word for panel in range(place.count) for word in _titles(shown, place, panel, choice, theme)),
+        *(_captions(shown, place, theme) if place.parts.title else ()),
+        *(word for panel in range(place.count) for word in _titles(shown, place, panel, theme)),
         *(word for panel in range(place.count) for word in _names(shown, place, panel, theme)),
-        (place.key.x, place.key.y + 12, shown.scale.title(place.key.width), "middle right", 14, theme.text),
+        *(_key(shown, place, theme) if place.parts.bar else ()),
     ]
-    for i, (_, text) in enumerate(shown.samples):
-        box = place.sample(i)
-        words.append((box.right + 6, box.y + box.height / 2, text, "middle right", 13, theme.text))
+    if not words:
+        return []
     x, y, text, position, size, color = zip(*words, strict=True)
-    return {
+    return [{
         "type": "scatter", "mode": "text", "x": np.float32(x), "y": np.float32(y), "text": text, "textposition": position,
         "textfont": {"size": size, "color": color}, "cliponaxis": False, "hoverinfo": "skip", "showlegend": False,
-    }  # fmt: skip
+    }]  # fmt: skip
 
 
 def _captions(shown, place, theme):
@@ -317,19 +330,28 @@ def _captions(shown, place, theme):
         yield from ((EDGE, y, text, "middle right", 13, color) for text in fitting[:1])
 
 
-def _titles(shown, place, panel, choice, theme):
+def _key(shown, place, theme):
+    """What a line's width means."""
+    yield place.key.x, place.key.y + 12, shown.scale.title(place.key.width), "middle right", 14, theme.text
+    for i, (_, text) in enumerate(shown.samples):
+        box = place.sample(i)
+        yield box.right + 6, box.y + box.height / 2, text, "middle right", 13, theme.text
+
+
+def _titles(shown, place, panel, theme):
     """Above a panel its head's name and what its sides are, below it how much is left out."""
     box, (left, right, top) = place.panel(panel), place.ends(panel)
     (height, size), head, name = TITLES[place.large], shown.heads[panel], shown.name(panel)
     title = f"<b>{name if width_of(name, size) < box.width else 'average'}</b>"
     if head is not None:
-        differs = f" differs {percent(choice.differences[head])}"
+        differs = f" differs {percent(shown.choice.differences[head])}"
         title += f"<span style='color:{theme.soft}'>{differs}</span>" if width_of(name + differs, size) < place.step[0] else ""
-    yield box.x, box.y + height / 2, title, "middle right", size, theme.text
+    if place.parts.title:
+        yield box.x, box.y + height / 2, title, "middle right", size, theme.text
     if place.labels[0]:
         yield box.x, top - 17, "query asks", "middle right", 13, theme.soft
         yield box.right, top - 17, "key is read", "middle left", 13, theme.soft
-    if shown.least:
+    if shown.least and place.parts.title:
         part = _percent(shown.left_out(panel))
         if place.large and not shown.drawn[panel].any():
             part = f"no weight reaches {shown.least:g}"

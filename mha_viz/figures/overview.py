@@ -5,19 +5,21 @@ import numpy as np
 from mha_viz.analysis import choose
 from mha_viz.figures import around
 from mha_viz.figures.geometry import arrange_grid
-from mha_viz.figures.heads import looks_of, sides, ticks_width
+from mha_viz.figures.heads import looks_of, sides, ticks_width, widest_labels
 from mha_viz.figures.labels import width_of
+from mha_viz.figures.parts import ALL
 from mha_viz.figures.picture import Map, Tiles, picture, strip_pool
 from mha_viz.figures.scale import Scale
 from mha_viz.figures.theme import THEMES
 
 
-def spec(traces, view, layer, theme="light", width=1104):
+def spec(traces, view, layer, theme="light", width=1104, parts=ALL):
     """The heads of all ``traces`` whose maps are as many and as large as those of the chosen ``layer``, as a plain dict for Plotly.
 
     Each has its number above it and, where there is room, what the statistic that ``view.order`` names says of it. Where a map has
     more cells than px, it holds the largest weight of each block. All are on one Scale. In ``layout.meta`` the ``head`` of a tile is
-    its place among all heads that are drawn, which ``place_of`` tells apart; the rest is as in ``mha_viz.figures.heads.heads``.
+    its place among all heads that are drawn, which ``place_of`` tells apart; the rest is as in ``mha_viz.figures.heads.heads``. ``parts``
+    are what stands around the maps, which have no values in their cells.
     """
     theme, chosen = THEMES[theme].dressed(view.colors), choose(traces[layer], view)
     layers, item = alike(traces, layer, chosen.item), chosen.item
@@ -33,14 +35,12 @@ def spec(traces, view, layer, theme="light", width=1104):
         looks.append({name: np.broadcast_to(cells, (H, *cells.shape[1:])) for name, cells in own.items()})  # [H, L, S] each
     looks = {name: np.concatenate([own[name] for own in looks]) for name in looks[0]}  # [layers · H, L, S] each
     left = max(width_of(f"layer {i}", 14) for i in layers) + 12
-    place = arrange_grid(
-        width, len(layers), H, L, S, left, ticks_width(scale), around.label_widths([map.label for map in maps])
-    )
+    place = arrange_grid(width, len(layers), H, L, S, left, ticks_width(scale), widest_labels(maps), parts)
     picked = layers.index(layer) * H + chosen.head, chosen.query, chosen.key
     pooled = around.pooled(strip_pool(place, (L, S)), None, traces[layer].quantity)
     texts = [text + around.weighted(traces[layer]) + more for more in pooled for text in captions(traces, layers, view)]
     found = picture(place, Tiles(tuple(maps), looks, *sides(traces[layer], item, width)), [], picked, [scale], theme, [texts])
-    for row, i in enumerate(layers):
+    for row, i in enumerate(layers if parts.labels else ()):
         tile = place.strip.place(row * H)
         text, color = (f"<b>layer {i}</b>", theme.text) if i == layer else (f"layer {i}", theme.soft)
         found["layout"]["annotations"].append(around.text_at(place, 0, tile.y + tile.height / 2, text, 14, color))

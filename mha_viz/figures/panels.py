@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from mha_viz.figures.geometry import NARROW, NICE, ROW_PITCH, Box
 from mha_viz.figures.labels import SIZE, Names, width_of
+from mha_viz.figures.parts import ALL, Parts
 
 KEY, KEY_PITCH = 128, 24  # px beside the panels for what a line's width means, and px per line of that
 EDGE = 8  # px around a panel for the frame of the chosen one
@@ -18,7 +19,7 @@ class Place:
 
     In each, names ``labels`` (queries, keys) px wide stand on both sides of the lines, and tokens ``pitch`` (queries, keys) px
     apart, the first one's row ``head_room`` px below the panel's top. ``sides`` are the Names; ``key`` holds what a line's width
-    means in ``key_columns`` columns, ``legend`` what a token's mark means.
+    means in ``key_columns`` columns, ``legend`` what a token's mark means. The picture has these ``parts``.
     """
 
     width: int
@@ -36,6 +37,7 @@ class Place:
     key: Box
     key_columns: int
     legend: Box
+    parts: Parts
 
     def panel(self, index):
         """The Box of one panel, its title included."""
@@ -64,47 +66,51 @@ class Place:
         return Box(self.key.x + column * self.key.width // self.key_columns, self.key.y + 26 + row * KEY_PITCH, 26, KEY_PITCH)
 
 
-def arrange(width, count, large, tokens, hidden, noted, steps, legend_words):
+def arrange(width, count, large, tokens, hidden, noted, steps, legend_words, parts=ALL):
     """The Place of ``count`` panels, ``large`` or small, in a picture ``width`` px wide.
 
     ``tokens`` and ``hidden``, (queries, keys) each, are texts and bools [tokens] that are True for names that step back; ``noted``
-    is True where a line of words stands above and below the panels; the key has ``steps`` samples, the legend these words.
+    is True where a line of words stands above and below the panels; the key has ``steps`` samples, the legend these words. Only
+    these ``parts`` take room.
     """
-    narrow = width < NARROW
-    room, gap = width - 2 * EDGE - (0 if narrow else KEY), 32 if large else 24
+    narrow, noted = width < NARROW, noted and parts.title
+    room, gap = width - 2 * EDGE - (KEY if parts.bar and not narrow else 0), 32 if large else 24
     across = 1 if narrow else count
     sides = tuple(
         Names(side, min(120, 0.24 * room / across) if large else 72, back) for side, back in zip(tokens, hidden, strict=True)
     )
-    labels = tuple(math.ceil(side.widest) for side in sides)
+    labels = tuple(math.ceil(side.widest) if parts.labels else 0 for side in sides)
     if not large and count > 32:  # no room for names
         gap = 16
         labels, across = (0, 0), (room + gap) // (84 + gap)
     elif not large:
         across = max((room + gap) // (sum(labels) + 2 * NODE + 96 + gap), 1)
     across = math.ceil(count / math.ceil(count / across))  # rows of about one length
-    panel = min((room - (across - 1) * gap) // across, 760 if count == 1 else 520)
+    widest = (760 if parts.around else room) if count == 1 else 520
+    panel = min((room - (across - 1) * gap) // across, widest)
     band = panel - sum(labels) - 2 * NODE
     L, S = map(len, tokens)
     counts = (S, S) if L <= S <= L + 2 else (L, S)  # one length: level, extra keys below; others share the whole height
     tallest = 500 if large else min(max(1.6 * band, 120), 340)
     pitch = max(28, min(48, 240 / max(counts))) if large else 20
     body = max(min(pitch * max(counts), tallest), max(counts), 56)
-    head_room = TITLES[large][0] + (28 if sum(labels) else 4)
+    head_room = (TITLES[large][0] if parts.title else 0) + (28 if sum(labels) else 4)
     size = panel, head_room + body + (20 if noted else 4)
     step = panel + gap, size[1] + gap
-    top = 44 if noted else 24
+    top = (44 if noted else 24) if parts.title else EDGE
     bottom = top + math.ceil(count / across) * step[1] - gap + 8
-    if narrow:
+    if not parts.bar:
+        key_columns, key = 1, Box(0, bottom, 0, 0)
+    elif narrow:
         key_columns = max(width // 84, 1)
         key = Box(EDGE, bottom + 8, width - EDGE, 26 + KEY_PITCH * math.ceil(steps / key_columns))
     else:
         key_columns, key = 1, Box(EDGE + across * step[0] - gap + 24, top + head_room - 26, KEY - 24, 26 + KEY_PITCH * steps)
-    bottom = max(bottom, key.bottom + 8)
-    entries = [width_of(words, 14) + 48 for words in legend_words]
+    bottom = max(bottom, key.bottom + (8 if parts.bar else 0))
+    entries = [width_of(words, 14) + 48 for words in legend_words if parts.legend]
     rows = 1 if sum(entries) <= width else math.ceil(len(entries) / max(width // max(entries), 1))  # as Plotly sets them
     legend = Box(0, bottom, width, 10 + 20 * rows if entries else 0)
     return Place(
         width, math.ceil(legend.bottom), top, count, across, size, step, head_room, labels,
-        tuple(body / tokens for tokens in counts), sides, large, key, key_columns, legend,
+        tuple(body / tokens for tokens in counts), sides, large, key, key_columns, legend, parts,
     )  # fmt: skip

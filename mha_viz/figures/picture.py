@@ -93,14 +93,16 @@ def picture(place, strip, large, chosen, scales, theme, captions, linked=True):
         sides.append(Side(one.rows, one.columns, pool))
         maps, rest, entries = _large(place, i, one, pool, chosen, theme)
         data, more, meta = data + maps, more + rest, meta + entries
-        words += around.undefined_words(one.looks, place.maps[i].cell, cell_axes(place, i), theme)
-    coloraxes = {}
-    for scale, box in zip(scales, place.bars, strict=True):
-        coloraxes |= scale.coloraxes(theme, around.bar(place, box, scale, theme), _coloraxis(scale))
+        if place.parts.legend:
+            words += around.undefined_words(one.looks, place.maps[i].cell, cell_axes(place, i), theme)
+    bars, coloraxes = (place.bars if place.parts.bar else [None] * len(scales)), {}
+    for scale, box in zip(scales, bars, strict=True):
+        coloraxes |= scale.coloraxes(theme, box and around.bar(place, box, scale, theme), _coloraxis(scale))
     data += more
     if "coloraxis9" in coloraxes:
         data.append(tiles.bar_only("coloraxis9", meta[0]["axes"]))
-    tiles.put_in_legend(data)
+    if place.parts.legend:
+        tiles.put_in_legend(data)
     layout = {
         **axes(
             place, len(strip.maps) if strip else 0, small, sides, theme, [i for i, one in enumerate(large) if one.strong], linked,
@@ -110,7 +112,7 @@ def picture(place, strip, large, chosen, scales, theme, captions, linked=True):
         "paper_bgcolor": theme.paper, "plot_bgcolor": theme.paper, "font": {"family": FONT, "size": 14, "color": theme.text},
         **coloraxes,
         "annotations": [
-            *(around.caption(place, line, texts, theme) for line, texts in enumerate(captions)),
+            *(around.caption(place, line, texts, theme) for line, texts in enumerate(captions if place.parts.title else ())),
             *around.titles(place, [(one.map.name, one.map.said) for one in large], theme),
             *words,
         ],
@@ -150,20 +152,20 @@ def _strip(place, strip, pool, chosen, theme):
         over.append(tiles.line(*edges, STRIP, color, width))
     if place.names:
         hidden = np.any(list(strip.looks.values()), axis=0)  # [T, L, S] or [1, L, S]
-        for i, (map, first) in enumerate(zip(strip.maps, firsts, strict=True)):
+        for i, (map, first) in enumerate(zip(strip.maps, firsts, strict=True) if place.parts.values else ()):
             over += map.numbers(hidden[min(i, len(hidden) - 1)], box.cell, STRIP, first, theme)
         for i in range(box.rows):
             over += tiles.marks((key, query), origins[row == i], (S, L), box.cell, name_axes(place, i), theme)
     else:
         over += tiles.marks((key, query), origins, (S, L), box.cell, STRIP, theme)
-    over.append(around.strip_labels(box, origins, [map.label for map in strip.maps], STRIP, theme))
-    entries = []
+    if place.parts.title:
+        over.append(around.strip_labels(box, origins, [map.label for map in strip.maps], STRIP, theme))
+    entries, names = [], place.names is not None and place.parts.labels
     for i, (map, (x, y)) in enumerate(zip(strip.maps, firsts, strict=True)):
         label = box.label(i)
-        named_rows = place.names is not None and i % box.columns == 0
         entries.append({
             "head": map.head, "source": map.source, "axes": STRIP, "x0": x, "y0": y,
-            "label": [label.x, label.y, label.width, label.height], "named": [named_rows, place.names is not None],
+            "label": [label.x, label.y, label.width, label.height], "named": [names and i % box.columns == 0, names],
             "title": around.title_of(box, map.name),
         })  # fmt: skip
     return maps, over, entries
@@ -178,13 +180,13 @@ def _large(place, i, one, pool, chosen, theme):
     hidden = np.any(list(one.looks.values()), axis=0)[0]  # [L, S]
     over = [
         *tiles.hatches(looks, np.zeros((1, 2)), where, theme, 8 if spacious else 6, pool.step),
-        *one.map.numbers(hidden, cell, where, (0, 0), theme),
+        *(one.map.numbers(hidden, cell, where, (0, 0), theme) if place.parts.values else []),
         *tiles.marks((chosen[2], chosen[1]), np.zeros((int(chosen[1] < L and chosen[2] < S), 2)), (S, L), cell, names, theme),
     ]
     title, map = place.maps[i].title, place.maps[i]
     entry = {
         "head": one.map.head, "source": one.map.source, "axes": where, "x0": 0, "y0": 0,
-        "label": [title.x, title.y, title.width, title.height], "named": [map.row_labels > 0, True],
+        "label": [title.x, title.y, title.width, title.height], "named": [map.row_labels > 0, place.parts.labels],
         "title": [one.map.name, 17],
     }  # fmt: skip
     return [one.map.heatmap(where, (0, 0), pool, 1 if spacious else 0)], over, [entry]
@@ -204,9 +206,9 @@ def _meta(place, strip, large, entries, chosen, scales, theme):
         if large:
             entries[len(entries) - len(large) + i]["side"] = sides.index(side)
             across, down = name_axes(place, i)
-            names.append({"axes": [named(across)], "texts": columns.drawn(1, theme)[1], "pitch": named_by.column_labels.pitch})
-            if place.maps[i].row_labels:
-                names.append({"axes": [named(down)], "texts": rows.drawn(1, theme)[1], "pitch": ROW_PITCH})
+            drawn = [(across, columns, named_by.column_labels.pitch)] if place.parts.labels else []
+            drawn += [(down, rows, ROW_PITCH)] if named_by.row_labels else []
+            names += [{"axes": [named(axis)], "texts": own.drawn(1, theme)[1], "pitch": pitch} for axis, own, pitch in drawn]
     head, query, key = chosen
     order = list(dict.fromkeys(map.head for map in strip.maps if map.head is not None)) if strip else [head]
     return {

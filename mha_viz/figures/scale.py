@@ -76,22 +76,23 @@ class Scale:
         return theme.ink_at((drawn - self.low) / (self.high - self.low))
 
     def coloraxes(self, theme, bar, name="coloraxis"):
-        """The layout's colour axes by name: the maps', and "coloraxis9" for the bar where that cannot be read off the maps' own.
+        """The layout's colour axes by name: the maps', and "coloraxis9" for the ``bar`` where that cannot be read off the maps' own.
 
         A logarithmic scale is drawn by its colours, so that maps hold the weights as they are; its bar runs over their logarithms.
+        ``bar`` None draws none.
         """
+        hidden = {"showscale": False}
         if self.kind != "log":
-            return {name: {**self._ends(), "colorscale": self._colors(theme), "colorbar": bar}}
+            return {name: {**self._ends(), "colorscale": self._colors(theme), **({"colorbar": bar} if bar else hidden)}}
         parts = [i / STEPS for i in range(STEPS + 1)]
         colors = ["rgb({:.0f},{:.0f},{:.0f})".format(*theme.ink_at(FAINTEST + (1 - FAINTEST) * part)) for part in parts]
         start = self.low / self.high
         stops = [[0, theme.ink[0]], [start, theme.ink[0]]]
         stops += [[start ** (1 - part), color] for part, color in zip(parts, colors, strict=True)]
         ends = {"cmin": math.log10(self.low), "cmax": math.log10(self.high)}
-        return {
-            name: {"cmin": 0, "cmax": self.high, "colorscale": stops, "showscale": False},
-            "coloraxis9": {**ends, "colorscale": list(map(list, zip(parts, colors, strict=True))), "colorbar": bar},
-        }
+        maps = {name: {"cmin": 0, "cmax": self.high, "colorscale": stops, **hidden}}
+        colors = list(map(list, zip(parts, colors, strict=True)))
+        return maps | ({"coloraxis9": {**ends, "colorscale": colors, "colorbar": bar}} if bar else {})
 
     def _ends(self):
         return {"cmin": -self.high if self.kind == "change" else self.low, "cmax": self.high}

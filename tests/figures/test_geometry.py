@@ -6,13 +6,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mha_viz.figures.geometry import CORNER, NARROW, ROW_PITCH, Box, arrange, arrange_all
+from mha_viz.figures.geometry import CORNER, NARROW, ROW_PITCH, Box, arrange, arrange_all, arrange_grid
+from mha_viz.figures.parts import ALL, Parts
 
 WIDTHS, LENGTHS = st.integers(360, 1600), st.integers(1, 128)
 PLACES = st.builds(
     lambda width, heads, queries, keys, rows, columns, numbered: (width, heads, queries, keys, min(rows, 0.2 * width), columns, numbered),
     WIDTHS, st.integers(1, 64), LENGTHS, LENGTHS, st.floats(5, 120), st.floats(5, 96), st.booleans(),
 )  # fmt: skip
+PARTS = st.one_of(st.just(ALL), st.builds(Parts, *[st.booleans()] * 4))
+
+
+def framed(place, case):
+    """Every tile and map with the frame of a chosen one."""
+    boxes = [place.strip.place(i) for i in range(case[1])] if place.strip else []
+    return [Box(box.x - 3, box.y - 3, box.width + 6, box.height + 6) for box in (*boxes, *(map.box for map in place.maps))]
 
 
 def boxes(place, case):
@@ -21,13 +29,10 @@ def boxes(place, case):
     found = {"legend": place.legend} | {f"bar {i}": bar for i, bar in enumerate(place.bars)}
     for i in range(heads if place.strip else 0):
         found |= {f"tile {i}": place.strip.place(i), f"label {i}": place.strip.label(i)}
-    for i, map in enumerate(place.maps):
+    for i, map in enumerate((*place.maps, *([place.names] if place.names else ()))):
         name, box, band, title = f"map {i}", map.box, map.column_labels, map.title
-        found |= {
-            name: box,
-            f"{name} title": title,
-            f"{name} columns": Box(box.x, box.y - band.height, box.width + band.overhang, band.height),
-        }
+        found[f"{name} columns"] = Box(box.x, box.y - band.height, box.width + band.overhang, band.height)
+        found |= {name: box, f"{name} title": title} if place.maps else {}
         if map.row_labels:
             found |= {
                 f"{name} rows": Box(box.x - max(rows + 8, CORNER), box.y, max(rows + 8, CORNER), box.height),
@@ -41,25 +46,60 @@ def overlap(a, b):
 
 
 ARRANGEMENTS = {
-    "a pair": lambda *case: arrange(*case),
-    "one": lambda width, heads, *case: arrange(width, 0, *case, maps=1),
-    "three, names once": lambda *case: arrange(*case, maps=3, own_names=False, bars={1: 40, 2: 46}, captions=2),
-    "three, own names": lambda *case: arrange(*case, maps=3, bars={1: 26, 2: 26}),
+    "a pair": lambda *case, **parts: arrange(*case, **parts),
+    "one": lambda width, heads, *case, **parts: arrange(width, 0, *case, maps=1, **parts),
+    "three, names once": lambda *case, **parts: arrange(
+        *case, maps=3, own_names=False, bars={1: 40, 2: 46}, captions=2, **parts
+    ),
+    "three, own names": lambda *case, **parts: arrange(*case, maps=3, bars={1: 26, 2: 26}, **parts),
     "all": arrange_all,
 }
+GRID = {"a grid": lambda width, heads, queries, keys, *_, **parts: arrange_grid(width, 1, heads, queries, keys, 60, **parts)}
 
 
 @pytest.mark.parametrize("arranged", ARRANGEMENTS.values(), ids=ARRANGEMENTS)
-@settings(derandomize=True, deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
-@given(case=PLACES)
-def test_nothing_overlaps_and_nothing_is_cut(arranged, case):
-    place = arranged(*case)
+@settings(derandomize=True, deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@given(case=PLACES, parts=PARTS)
+def test_nothing_overlaps_and_nothing_is_cut(arranged, case, parts):
+    place = arranged(*case, parts=parts)
     found = boxes(place, case)
     for name, box in found.items():
         assert box.x >= -0.01 and box.right <= place.width + 0.01, f"{name} is cut: {box} of {place.width}"
-        assert box.y >= 20 and box.bottom <= place.height + 0.01, f"{name} is cut: {box} of {place.height}"
+        top = 20 if parts.title else -0.01
+        assert box.y >= top and box.bottom <= place.height + 0.01, f"{name} is cut: {box} of {place.height}"
     for (a, box_a), (b, box_b) in combinations(found.items(), 2):
         assert not overlap(box_a, box_b), f"{a} {box_a} and {b} {box_b}"
+
+
+@pytest.mark.parametrize("arranged", (ARRANGEMENTS | GRID).values(), ids=ARRANGEMENTS | GRID)
+@settings(derandomize=True, deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@given(case=PLACES, parts=PARTS)
+def test_a_frame_and_the_numbers_of_a_bar_are_whole_whatever_is_left_out(arranged, case, parts):
+    place = arranged(*case, parts=parts)
+    frames = framed(place, case)
+    assert all(box.x >= 0 and box.right <= place.width and box.y >= 0 and box.bottom <= place.height for box in frames)
+    assert not any(overlap(a, b) for a, b in combinations([*frames, *place.bars], 2))
+    if not place.stacked:
+        assert all(bar.y >= 8 and bar.bottom + 8 <= place.height for bar in place.bars)
+    elif not parts.labels:
+        assert all(bar.x >= 13 and bar.right + 13 <= place.width for bar in place.bars)
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(PLACES, PARTS)
+def test_what_is_left_out_leaves_its_room_to_the_maps(case, parts):
+    whole, place = ARRANGEMENTS["one"](*case), ARRANGEMENTS["one"](*case, parts=parts)
+    assert place.maps[0].box.width >= whole.maps[0].box.width - 1e-6
+    assert len(place.bars) == parts.bar and bool(place.legend.height) == parts.legend
+
+
+@settings(derandomize=True, deadline=None, max_examples=30)
+@given(PLACES)
+def test_a_map_with_nothing_around_it_is_as_wide_as_the_picture(case):
+    place = ARRANGEMENTS["one"](*case, parts=Parts(title=False, labels=False, bar=False, legend=False))
+    box = place.maps[0].box
+    assert (box.x, box.y) == (4, 4) and box.right == pytest.approx(place.width - 4)
+    assert box.bottom + 4 <= place.height < box.bottom + 5
 
 
 @settings(derandomize=True, deadline=None, max_examples=150)

@@ -11,8 +11,9 @@ import pytest
 from mha_viz import Batch, Layer, Settings, View, attend, synthetic
 from mha_viz.analysis import choose
 from mha_viz.figures.labels import visible
-from mha_viz.figures.lines import LEGIBLE, MARKS, describe_lines, lines, spec
+from mha_viz.figures.lines import LEGIBLE, MARKS, average_spec, describe_lines, lines, spec
 from mha_viz.figures.panels import arrange
+from mha_viz.figures.parts import ALL, Parts
 from mha_viz.figures.scale import largest_weight
 from mha_viz.figures.serial import to_json
 from mha_viz.figures.theme import THEMES
@@ -204,3 +205,23 @@ def test_no_names_overlap_and_nothing_leaves_the_picture(width, large, count, qu
         assert all(panels[0].x - 1 <= name.x and name.right <= panels[0].right + 1 for name in names)
     samples = [place.sample(i) for i in range(6)]
     assert all(box.x >= 0 and box.right + 40 <= width and box.bottom <= place.height for box in samples)
+
+
+def test_heads_have_lines_without_the_average_and_the_average_without_heads():
+    trace = synthetic(SMALL)
+    view = View(heads=(3, 1), order="index", arrangement="all")
+    heads, average = spec(trace, view, average=False), average_spec(trace, view)
+    both = spec(trace, view)
+    assert drawn(heads) + drawn(average) == drawn(both)
+    assert [panel["head"] for panel in heads["layout"]["meta"]["panels"]] == [1, 3]
+    assert average["layout"]["meta"]["chosen"]["head"] is None and heads["layout"]["meta"]["chosen"]["head"] == 1
+
+
+@pytest.mark.parametrize("width", [360, 640, 1104])
+@pytest.mark.parametrize("parts", [Parts(title=False), Parts(labels=False), Parts(bar=False), Parts(*[False] * 5)])
+def test_panels_take_the_room_of_what_is_left_out(width, parts):
+    trace = synthetic(WORDS)
+    whole, bare = (spec(trace, View(), width=width, parts=parts)["layout"] for parts in (ALL, parts))
+    span = lambda layout: layout["meta"]["panels"][0]["key"]["x"] - layout["meta"]["panels"][0]["query"]["x"]  # noqa: E731
+    assert span(bare) >= span(whole) and bare["height"] <= whole["height"]
+    assert span(bare) > span(whole) or bare["height"] < whole["height"]
