@@ -99,8 +99,10 @@ def shown(lesson, place):
         st.button(reveal, key="reveal", type="primary", shortcut="A", on_click=go, kwargs={"revealed": not place.revealed})
         step("Next", at + 1, "Right")
         present = "Stop presenting" if place.presented else "Present"
-        about = "Large type, nothing but the lesson. Arrow keys lead on and back, A shows the answer, P ends it."
+        about = "Large type, nothing but the lesson. Arrow keys lead on and back, A shows the answer, T turns dark or light, P ends it."
         st.button(present, key="present", shortcut="P", help=about, on_click=go, kwargs={"presented": not place.presented})
+        if st.button("Light / dark", key="theme", shortcut="T", help="Turns the page, and its pictures, dark or light."):
+            turn_theme()
     try:
         if place.revealed:
             with st.container(border=True, key="lesson_answer"):
@@ -122,6 +124,13 @@ def shown(lesson, place):
             "Save as one HTML file", lambda: offline(lesson), f"{place.lesson}.html", "text/html", on_click="ignore",
             help="For a room without a network: the question, the picture with exact hover, and the answer behind a click.",
         )  # fmt: skip
+
+
+def turn_theme():
+    from mha_viz.components import turn
+
+    write_address()  # which is loaded again
+    turn()
 
 
 def step(label, at, key):

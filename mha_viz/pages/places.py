@@ -42,6 +42,8 @@ def enter(page, follow=()):
             state.address, state.behind = query, []
     if (before, was) != (page, now):
         state.pop("staged", None)  # nothing of this page is drawn yet
+    if before == page and was not in (None, now):
+        st.query_params.from_dict(query)  # a link to the page that one is on leaves the browser's address as it was
     links()
 
 
