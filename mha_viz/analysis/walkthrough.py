@@ -273,3 +273,13 @@ class _Follow:
 def by_root(trace):
     """True where scores are q · k / √D, as most are."""
     return bool(np.isclose(trace.scale, trace.q.shape[3] ** -0.5))
+
+
+def dropout_of(trace):
+    """The probability with which weights were dropped: the layer's, or as the draw of a recording tells it; 0 where there was none."""
+    if trace.layer is not None:
+        return trace.layer.dropout
+    if trace.dropped is None:
+        return 0.0
+    kept = float(trace.keep_scale.max())  # 1 / (1 − p)
+    return 1 - 1 / kept if kept else 1.0

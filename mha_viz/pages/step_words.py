@@ -2,7 +2,7 @@
 
 import math
 
-from mha_viz.analysis.walkthrough import by_root
+from mha_viz.analysis.walkthrough import by_root, dropout_of
 from mha_viz.settings import STEPS
 
 OF_KEY = ("keys", "dot", "scale", "mask", "softmax", "dropout")  # their numbers are a key's as well
@@ -42,7 +42,7 @@ def told(step, walked, trace):
         else "No key is left: −∞ − (−∞) is undefined, and so is everything after it."
         if hidden.all()
         else "The largest score is subtracted, so that no exponential overflows; then each is divided by their sum.",
-        "dropout": f"In training, each weight is set to 0 with probability p = {dropout(trace):g}, the others are divided by 1 − p.",
+        "dropout": f"In training, each weight is set to 0 with probability p = {dropout_of(trace):g}, the others are divided by 1 − p.",
         "values": "Every token is projected a third way: what it gives. The weights say how much of it the query takes.",
         "concat": "The heads' rows side by side, head 0 first. Nothing is mixed yet: the numbers are those of the step before.",
         "project": "Each head meets its own D rows of Wᴼ, and the results are added: to concatenate and mix is to sum over heads. "
@@ -151,7 +151,7 @@ def symbols(step, trace):
         "WOh": ("W^O_h", "the D rows of it that meet head h", f"[D {D}, E {E}]"),
         "bO": ("b^O", "its bias", f"[E {E}]"),
         "MHA": ("\\mathrm{MHA}(X)", "the layer's output", f"[L {L}, E {E}]"),
-        "p": ("p", "dropout", f"{dropout(trace):g}"),
+        "p": ("p", "dropout", f"{dropout_of(trace):g}"),
     }
     wanted = {
         "input": "X L E", "configure": "E H D W WO", "query": "q X WQ b D", "keys": "k Y WK b D", "dot": "q k D i", "scale": "s q k D",
@@ -174,10 +174,6 @@ def head_dim(trace):
 def embed_dim(trace):
     """Numbers per token; None where neither the layer nor its output projection is known."""
     return None if trace.out_proj is None else len(trace.out_proj[0])
-
-
-def dropout(trace):
-    return 0 if trace.layer is None else trace.layer.dropout
 
 
 def is_cross(trace):

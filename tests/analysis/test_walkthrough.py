@@ -5,7 +5,7 @@ import pytest
 from torch import nn, tensor
 
 from mha_viz import Batch, Settings, attend, synthetic
-from mha_viz.analysis.walkthrough import head_parts, walk
+from mha_viz.analysis.walkthrough import dropout_of, head_parts, walk
 from mha_viz.core.attend import trace_of_call
 from mha_viz.core.call import Call
 from mha_viz.core.trace import Trace
@@ -215,3 +215,11 @@ def test_half_precision_is_held_to_what_it_can_keep():
     trace = synthetic(Settings(**SMALL))
     q, k, v = (array.astype(np.float16) for array in (trace.q, trace.k, trace.v))
     assert held(trace_of_call(Call(q, k, v)))["row sums"]
+
+
+def test_the_dropout_of_a_recording_is_told_by_its_draw():
+    trace = synthetic(Settings(**SMALL, training=True, dropout=0.25))
+    call = Call(trace.q, trace.k, trace.v, trace.rules)
+    recorded = trace_of_call(call, keep_scale=trace.keep_scale)
+    assert dropout_of(recorded) == pytest.approx(0.25) and dropout_of(trace) == 0.25 and dropout_of(trace_of_call(call)) == 0
+    np.testing.assert_allclose(walk(recorded, 0, 1, 2, 0).tensors["dropout"][-1].values, trace.weights[0, [1], 2], **near)
