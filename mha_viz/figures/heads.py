@@ -13,7 +13,7 @@ from mha_viz.figures.picture import Large, Map, Tiles, large_pool, picture, stri
 from mha_viz.figures.scale import Scale, largest_weight
 from mha_viz.figures.theme import THEMES
 
-__all__ = ["average_spec", "describe", "heads", "largest_weight", "spec"]
+__all__ = ["average", "describe", "describe_average", "heads", "largest_weight", "spec"]
 
 
 def heads(trace, view, theme="light", width=1104):
@@ -61,7 +61,7 @@ def spec(trace, view, theme="light", width=1104, strip=True, average=True, parts
     return shown.picture(place, None, large, (alone,), head)
 
 
-def average_spec(trace, view, theme="light", width=1104, parts=ALL):
+def average(trace, view, theme="light", width=1104, parts=ALL):
     """The average of all heads alone, as ``spec`` has it beside one; the ``chosen`` head of ``layout.meta`` is None."""
     shown = _Shown(trace, view, theme, width)
     place = arrange(width, 0, *shown.sizes, maps=1, bars={0: shown.ticks}, parts=parts)
@@ -157,23 +157,49 @@ def ticks_width(scale):
 def describe(trace, view):
     """What the picture shows, in a few sentences: its text alternative."""
     choice = choose(trace, view)
-    item, head, query, key = choice.item, choice.head, choice.query, choice.key
-    mask, padding, undefined = trace.mask[item], trace.query_padding[item], trace.undefined[item]
-    H, L, S = mask.shape
+    item, head = choice.item, choice.head
+    H, L, S = trace.weights.shape[1:]
     shown = f"all {H} heads" if len(choice.order) == H else f"{len(choice.order)} of {H} heads"
     if view.arrangement == "one":
         shown = f"head {head} alone"
     phrase = "difference from their average" if view.order == "difference" else around.SAID[choice.statistic][1]
     first = f", largest {phrase} first: head {choice.order[0]}" if view.order != "index" and view.arrangement != "one" else ""
     before = ", both before dropout" if dropped_out(trace) else ""
-    weights = [trace.weights[item, head, query, key], trace.mean_weights[item, query, key]]
-    in_head, in_average = ("undefined" if np.isnan(weight) else f"{weight:.6f}" for weight in weights)
-    names = (numbered(i, tokens[item][i]) for i, tokens in ((query, trace.query_tokens), (key, trace.key_tokens)))
-    looks = tiles.looks(mask[[head]], padding, undefined[[head]])
-    cells = [f"{look.sum()} {name}" for name, look in looks.items() if look.any()]
+    in_head, in_average = (_in_cell(weights, choice) for weights in (trace.weights[item, head], trace.mean_weights[item]))
     return (
         f"Attention maps of {shown}{around.weighted(trace)}, {L} queries by {S} keys{first}. "
         f"Head {head} differs {around.percent(choice.differences[head])} from the average of {H}{before}. "
-        f"Chosen cell: query {next(names)}, key {next(names)}: {in_head} in head {head}, {in_average} in the average."
-        + (f" Of {L * S} cells in head {head}: {', '.join(cells)}." if cells else "")
+        f"{_cell(trace, choice)}: {in_head} in head {head}, {in_average} in the average."
+        + _without_weight(looks_of(trace, item, [head]), f" in head {head}")
     )
+
+
+def describe_average(trace, view):
+    """What ``average`` shows: its text alternative."""
+    choice = choose(trace, view)
+    H, L, S = trace.weights.shape[1:]
+    heads = f"average of {H} head{'s' if H > 1 else ''}"
+    return (
+        f"Attention map of the {heads}{around.weighted(trace)}, {L} queries by {S} keys. "
+        f"{_cell(trace, choice)}: {_in_cell(trace.mean_weights[choice.item], choice)}."
+        + _without_weight(looks_of(trace, choice.item, None), "")
+    )
+
+
+def _cell(trace, choice):
+    query, key = (
+        numbered(i, tokens[choice.item][i])
+        for i, tokens in ((choice.query, trace.query_tokens), (choice.key, trace.key_tokens))
+    )
+    return f"Chosen cell: query {query}, key {key}"
+
+
+def _in_cell(weights, choice):
+    weight = weights[choice.query, choice.key]
+    return "undefined" if np.isnan(weight) else f"{weight:.6f}"
+
+
+def _without_weight(looks, where):
+    """How many cells of a map have which of its ``looks``, each [1, L, S]."""
+    cells = [f"{look.sum()} {name}" for name, look in looks.items() if look.any()]
+    return f" Of {looks['masked'].size} cells{where}: {', '.join(cells)}." if cells else ""

@@ -55,7 +55,7 @@ def spec(trace, view, theme="light", width=1104, average=True, parts=ALL):
     return _drawn(_Shown(trace, view, average=average), THEMES[theme].dressed(view.colors), width, parts)
 
 
-def average_spec(trace, view, theme="light", width=1104, parts=ALL):
+def average(trace, view, theme="light", width=1104, parts=ALL):
     """The average of all heads alone, as ``spec`` draws it beside one; the ``chosen`` head of ``layout.meta`` is None."""
     return _drawn(_Shown(trace, view, heads=False), THEMES[theme].dressed(view.colors), width, parts)
 
@@ -88,12 +88,21 @@ def _drawn(shown, theme, width, parts):
     return {"data": data, "layout": layout}
 
 
-def describe_lines(trace, view):
+def describe_lines(trace, view, average=True):
     """What the picture shows, in a few sentences: its text alternative."""
-    shown = _Shown(trace, view)
+    return _described(_Shown(trace, view, average=average))
+
+
+def describe_average(trace, view):
+    """What ``average`` shows: its text alternative."""
+    return _described(_Shown(trace, view, heads=False))
+
+
+def _described(shown):
     L, S = shown.near.shape
     names = [shown.name(panel) for panel in range(len(shown.heads))]
-    named = ", ".join(names) if len(names) <= 4 else f"{len(names) - 1} heads, {names[-1]}"
+    heads = len(names) - (None in shown.heads)
+    named = ", ".join(names) if len(names) <= 4 else ", ".join([f"{heads} heads", *names[heads:]])
     said = [f"Attention as lines from {L} queries on the left to {S} keys on the right{shown.weighted}: {named}."]
     if shown.focused:
         side, token = ("query", shown.query) if shown.query is not None else ("key", shown.key)

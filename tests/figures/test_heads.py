@@ -10,7 +10,7 @@ import pytest
 
 from mha_viz import Batch, Layer, Settings, View, attend, synthetic
 from mha_viz.analysis import choose
-from mha_viz.figures.heads import average_spec, describe, heads, largest_weight, spec
+from mha_viz.figures.heads import average, describe, describe_average, heads, largest_weight, spec
 from mha_viz.figures.serial import to_json
 
 SMALL = Settings(embed_dim=16, num_heads=4, batch_size=2, seq_len=6, padding=(2,))
@@ -73,21 +73,30 @@ def test_heads_stand_without_the_average_where_it_is_left_out(arrangement, names
 @pytest.mark.parametrize("arrangement", ["pair", "all", "one"])
 def test_the_average_stands_alone_as_it_stands_beside_a_head(arrangement):
     trace, view = synthetic(SMALL), View(item=1, heads=(2, 0), scale="log", arrangement=arrangement)
-    figure, beside = average_spec(trace, view), spec(trace, replace(view, arrangement="pair"))
-    (average,) = maps(figure)
-    assert np.array_equal(average["z"], trace.mean_weights[1]) and average["name"] == "average of 4 heads"
+    figure, beside = average(trace, view), spec(trace, replace(view, arrangement="pair"))
+    (drawn,) = maps(figure)
+    assert np.array_equal(drawn["z"], trace.mean_weights[1]) and drawn["name"] == "average of 4 heads"
     assert figure["layout"]["coloraxis"] == beside["layout"]["coloraxis"]
     meta = figure["layout"]["meta"]
     assert [tile["head"] for tile in meta["tiles"]] == [None] and meta["order"] == [] and meta["chosen"]["head"] is None
     assert len(marked(figure)[0]) == 1 and to_json(figure)
 
 
-@pytest.mark.parametrize("average", [True, False])
-def test_a_map_among_heads_without_the_average_has_its_own_mask(average):
+def test_the_average_alone_is_told_in_words():
+    trace, view = synthetic(replace(SMALL, causal=True)), View(item=1, cell=(3, 2))
+    weight = trace.mean_weights[1, 3, 2]
+    assert describe_average(trace, view) == (
+        "Attention map of the average of 4 heads, 6 queries by 6 keys. "
+        f"Chosen cell: query 3, key 2: {weight:.6f}. Of 36 cells: 15 masked."
+    )
+
+
+@pytest.mark.parametrize("with_average", [True, False])
+def test_a_map_among_heads_with_and_without_the_average_has_its_own_mask(with_average):
     mask = np.zeros((2, 3, 3), bool)  # [N·H, L, S]
     mask[1, 0, 2] = True  # in head 1 alone
     trace = attend(Layer.random(4, 2, seed=1), Batch(np.ones((1, 3, 4), np.float32), attn_mask=mask))
-    figure = spec(trace, View(arrangement="all", order="index"), average=average)
+    figure = spec(trace, View(arrangement="all", order="index"), average=with_average)
     (hatched,) = [one for one in figure["data"] if "fillpattern" in one]
     tile = figure["layout"]["meta"]["tiles"][1]
     assert (np.nanmin(hatched["x"]), np.nanmax(hatched["x"])) == pytest.approx((tile["x0"] + 1.5, tile["x0"] + 2.5), abs=1e-4)

@@ -11,7 +11,7 @@ import pytest
 from mha_viz import Batch, Layer, Settings, View, attend, synthetic
 from mha_viz.analysis import choose
 from mha_viz.figures.labels import visible
-from mha_viz.figures.lines import LEGIBLE, MARKS, average_spec, describe_lines, lines, spec
+from mha_viz.figures.lines import LEGIBLE, MARKS, average, describe_average, describe_lines, lines, spec
 from mha_viz.figures.panels import arrange
 from mha_viz.figures.parts import ALL, Parts
 from mha_viz.figures.scale import largest_weight
@@ -210,11 +210,15 @@ def test_no_names_overlap_and_nothing_leaves_the_picture(width, large, count, qu
 def test_heads_have_lines_without_the_average_and_the_average_without_heads():
     trace = synthetic(SMALL)
     view = View(heads=(3, 1), order="index", arrangement="all")
-    heads, average = spec(trace, view, average=False), average_spec(trace, view)
-    both = spec(trace, view)
-    assert drawn(heads) + drawn(average) == drawn(both)
+    heads, mean = spec(trace, view, average=False), average(trace, view)
+    assert drawn(heads) + drawn(mean) == drawn(spec(trace, view))
     assert [panel["head"] for panel in heads["layout"]["meta"]["panels"]] == [1, 3]
-    assert average["layout"]["meta"]["chosen"]["head"] is None and heads["layout"]["meta"]["chosen"]["head"] == 1
+    assert mean["layout"]["meta"]["chosen"]["head"] is None and heads["layout"]["meta"]["chosen"]["head"] == 1
+    assert describe_lines(trace, view).startswith(
+        "Attention as lines from 6 queries on the left to 6 keys on the right: head 1, head 3, average of"
+    )
+    assert "keys on the right: head 1, head 3. " in describe_lines(trace, view, average=False)
+    assert "keys on the right: average of 4 heads. " in describe_average(trace, view)
 
 
 @pytest.mark.parametrize("width", [360, 640, 1104])

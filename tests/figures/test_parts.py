@@ -20,7 +20,7 @@ PICTURES = {
     "a pair": lambda **more: heads.spec(TRACE, PAIR, **more),
     "all heads": lambda **more: heads.spec(TRACE, EVERY, **more),
     "a head, logarithmic": lambda **more: heads.spec(TRACE, LOG, **more),
-    "the average": lambda **more: heads.average_spec(TRACE, PAIR, **more),
+    "the average": lambda **more: heads.average(TRACE, PAIR, **more),
     "lines": lambda **more: lines.spec(TRACE, PAIR, **more),
     "lines of all heads": lambda **more: lines.spec(TRACE, EVERY, **more),
     "a difference": lambda **more: compare.difference_spec(OPEN, TRACE, PAIR, **more),
