@@ -130,7 +130,7 @@ class OfFile:
         self.adds = trace.has("mask_bias") and trace.mask_bias is not None
         self.knows_values = trace.has("q", "k", "v")
         weight, bias = trace.out_proj or (None, None)
-        self.out = weight is not None and (self.read("out_weight"), "" if bias is None else self.read("out_bias"))
+        self.out = None if weight is None else (self.read("out_weight"), "" if bias is None else self.read("out_bias"))
         self.heading = (f"# {FILE}, in the folder where this is run, is", f"# {how_it_is_had(shown, self.maps_alone)}")
         self.imports = ["import numpy as np", *["import torch"] * (language == "torch")]
 
@@ -152,7 +152,7 @@ class OfFile:
         lines += [
             f"{left} = ({read} for name in ({quoted}))  # [N, H, L or S, D]; [N, H, L, S], True: may not attend",
             "N, H, L, _ = Q.shape",
-            f"scores = Q @ K.swapaxes(-1, -2) * {self.scale!r}  # [N, H, L, S]",
+            f"scores = Q @ K.swapaxes(-1, -2) * {float(self.scale)!r}  # [N, H, L, S]",
             f"masked = {xp}.where(hidden, -{xp}.inf, scores{' + ' + self.read('mask_bias') if self.adds else ''})",
             *SOFTMAX[self.language],
         ]
@@ -166,7 +166,7 @@ def how_it_is_had(shown, maps_alone):
     name = " ".join(shown.source.name.split())  # a comment ends where its line does
     if shown.source.settings is not None:
         told = f'--address "{address_of(type(shown)(shown.source, shown.trace, view))}"'
-    elif Path(name).suffix:
+    elif Path(name).suffix[1:].isalnum():  # the name of a file, and not the title of a lesson
         address = urlencode(to_address(**vars(view)))
         told = f"--recording {quote(name)}" + (f' --address "?{address}"' if address else "")
     else:

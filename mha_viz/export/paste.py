@@ -1,12 +1,14 @@
 """What is shown as programs to paste: short, standalone, in PyTorch and NumPy, and as a test.
 
 Each leaves ``weights`` [N, H, L, S] behind, as they are shown (of heads that are off, what was put there; by norms where the View says so),
-their ``average`` [N, L, S], ``output`` [N, L, E] where it is known, and ``shown_heads`` [heads, L, S] of the item, as they stand on screen.
+their ``average`` [N, L, S], ``output`` [N, L, E] where it is known, and ``shown_heads`` [heads, L, S] of the item, in the order on screen, unless the average alone
+was asked for.
 """
 
 from mha_viz.analysis import choose
 from mha_viz.export.origins import WORDS, Need, NumPyOfSettings, OfFile, TorchOfSettings
 from mha_viz.export.pytest_case import case
+from mha_viz.export.views import MEAN
 from mha_viz.settings import Settings
 
 COMPARED = ("# This is B of the comparison; A is the program of its own settings.",)
@@ -50,19 +52,19 @@ def computed(shown, language, with_hidden=False):
     heads = origin.knows_values and (bool(trace.off) or not origin.computes_output)
     need = Need(values=heads or by_norms, hidden=with_hidden or bool(ways["uniform"]), probabilities=by_norms)
     lines = [*origin.lines(need), *["heads = weights @ V  # [N, H, L, D]"] * heads]
-    lines += meant(shown, ways["mean"], origin, words, heads) + uniform(ways["uniform"], origin, words, heads)
-    lines += normed(origin, words) if by_norms else []
+    lines += mean_lines(shown, ways["mean"], origin, words, heads) + uniform_lines(ways["uniform"], origin, words, heads)
+    lines += norm_lines(origin, words) if by_norms else []
     if ways["zero"]:
         lines.append(
             f"weights[:, {ways['zero']}] *= 0  # what if: nothing of these heads arrives; NaN stays where no key is left"
         )
         lines += [f"heads[:, {ways['zero']}] *= 0"] * heads
     if heads and origin.out:
-        lines += written_out(*origin.out)
+        lines += output_lines(*origin.out)
     return origin, lines
 
 
-def meant(shown, off, origin, words, heads):
+def mean_lines(shown, off, origin, words, heads):
     """Lines that put heads off by their average over the real queries of the whole batch."""
     plain = shown.trace.plain
     off = [head for head in off if (~plain.undefined[:, head] & ~plain.query_padding).any()]
@@ -78,7 +80,7 @@ def meant(shown, off, origin, words, heads):
     ]
 
 
-def uniform(off, origin, words, heads):
+def uniform_lines(off, origin, words, heads):
     """Lines that put heads off by equal weights on every key that a query may see."""
     if not off:
         return []
@@ -91,7 +93,7 @@ def uniform(off, origin, words, heads):
     ]
 
 
-def normed(origin, words):
+def norm_lines(origin, words):
     """Lines that make of the weights those by norms, each row a distribution."""
     whole = "(probabilities * lengths)" if origin.drops else "weights"
     return [
@@ -103,7 +105,7 @@ def normed(origin, words):
     ]
 
 
-def written_out(weight, bias):
+def output_lines(weight, bias):
     return [
         "concat = heads.swapaxes(1, 2).reshape(N, L, -1)  # [N, L, H·D]",
         f"output = concat @ {weight}.T{f' + {bias}' * bool(bias)}  # [N, L, E]",
@@ -115,10 +117,11 @@ def selected(shown, words):
     c = choice_of(shown)
     every = c.order == tuple(range(shown.trace.weights.shape[1]))
     heads = f"weights[{c.item}]" if every else f"weights[{c.item}, {list(c.order)}]"
+    alone = shown.heads == (MEAN,)
     cell = f"head {c.head}: {{weights[{c.item}, {c.head}, {c.query}, {c.key}]:.7f}}, average: {{average[{c.item}, {c.query}, {c.key}]:.7f}}"
     return [
         f"average = weights.mean({words.dim}=1)  # [N, L, S]",
-        f"shown_heads = {heads}  # [heads, L, S] of batch item {c.item}",
+        *[f"shown_heads = {heads}  # [heads, L, S] of batch item {c.item}"] * (not alone),
         f'print(f"{cell}")  # query {c.query}, key {c.key}',
     ]
 

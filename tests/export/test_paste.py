@@ -105,6 +105,11 @@ def test_the_selection_is_that_on_screen(language):
     assert printed == f"head 2: {number:.7f}, average: {average:.7f}\n"
 
 
+def test_of_the_average_alone_no_head_is_shown():
+    names = left(shown(Settings(**SMALL), heads=("mean",)), "numpy")
+    assert "average" in names and "shown_heads" not in names
+
+
 def test_a_program_imports_what_it_uses_and_no_more():
     told = PROGRAMS["torch"](shown(Settings()))
     assert told.startswith("import torch\nfrom torch import nn\n\n")
@@ -177,7 +182,7 @@ def test_what_was_saved_of_any_other_source(kind, language, in_folder):
         (None, View(), "my run.pt", "--recording 'my run.pt' --out"),
         (None, View(layer=2, what_if="2:0=zero", head=1), "run.pt", '--recording run.pt --address "?layer=2&what_if=2%3A0%3Dzero" --out'),
         (Trained(seed=4), View(layer=1, scale="log"), "induction", '--address "?source=trained&seed=4&layer=1" --out'),
-        (None, View(), "the lesson “Masks”\nimport os", "# the lesson “Masks” import os, saved as NPZ"),
+        (None, View(), "the lesson “Masks. Why?”\nimport os", "# the lesson “Masks. Why?” import os, saved as NPZ"),
     ],
 )  # fmt: skip
 def test_the_first_comment_says_how_the_file_is_had(settings, view, name, command):
