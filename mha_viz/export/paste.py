@@ -1,8 +1,8 @@
 """What is shown as programs to paste: short, standalone, in PyTorch and NumPy, and as a test.
 
-Each leaves ``weights`` [N, H, L, S] behind, as they are shown (of heads that are off, what was put there; by norms where the View says so),
-their ``average`` [N, L, S], ``output`` [N, L, E] where it is known, and ``shown_heads`` [heads, L, S] of the item, in the order on screen, unless the average alone
-was asked for.
+Each leaves ``weights`` [N, H, L, S] behind, as they are shown (of heads that are off, what was put there; by norms where the View says
+so), their ``average`` [N, L, S], ``output`` [N, L, E] where it is known, and, unless the average alone was asked for, ``shown_heads``
+[heads, L, S] of the item, in the order on screen.
 """
 
 from mha_viz.analysis import choose
@@ -10,8 +10,6 @@ from mha_viz.export.origins import WORDS, Need, NumPyOfSettings, OfFile, TorchOf
 from mha_viz.export.pytest_case import case
 from mha_viz.export.views import MEAN
 from mha_viz.settings import Settings
-
-COMPARED = ("# This is B of the comparison; A is the program of its own settings.",)
 
 
 def program(shown, language):
@@ -37,7 +35,9 @@ def opening(shown, origin, lines):
     used = [line for line in origin.imports if not line or f"{line.partition('  #')[0].split()[-1]}." in body]
     while used and not used[0]:
         del used[0]
-    return [*COMPARED * (shown.a is not None), *origin.heading, *used, ""]
+    a = "its own settings" if shown.view.pinned is None else "?" + " ".join(shown.view.pinned.split())
+    compared = [f"# This is B of the comparison; A is the program of {a}."] * (shown.a is not None)
+    return [*compared, *origin.heading, *used, ""]
 
 
 def computed(shown, language, with_hidden=False):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from mha_viz import Settings, synthetic
+from mha_viz.__main__ import main
 from mha_viz.analysis import choose, shown_trace
 from mha_viz.core.attend import trace_of_call
 from mha_viz.core.call import Call
@@ -119,8 +120,8 @@ def test_a_program_imports_what_it_uses_and_no_more():
 
 @by_language
 def test_a_comparison_says_that_it_is_of_b(language):
-    what = shown(Settings(**SMALL))
-    assert "B of the comparison" in PROGRAMS[language](replace(what, a=what.trace))
+    what = shown(Settings(**SMALL), View(pinned="seed=8"))
+    assert "B of the comparison; A is the program of ?seed=8." in PROGRAMS[language](replace(what, a=what.trace))
 
 
 def recorded(*, v=True, bias=True):
@@ -275,9 +276,6 @@ def test_pytest_itself_runs_a_pasted_case(in_folder, capsys, monkeypatch):
 
 @by_language
 def test_the_command_writes_a_program(language, in_folder):
-    pytest.importorskip("mha_viz.export.make")
-    from mha_viz.__main__ import main
-
     address = "?embed_dim=12&num_heads=3&seq_len=5&padding=2&what_if=0:1=mean"
     assert main(["export", "--address", address, "--code", language, "--out", "weights.py"]) == 0
     names, _ = executed((in_folder / "weights.py").read_text(encoding="utf-8"))
