@@ -37,8 +37,8 @@ def terms(trace, derivation, theme="light", width=1104):
     hover = ["dimension {}<br>q {:.6g}<br>k {:.6g}<br>q × k {:.6g}<br>sum so far {:.6g}".format(*column) for column in columns]
     top = 0
     for name, words, values, height, color in (
-        ("q", f"of query {query}", d.q, 48, sheet.theme.hatch),
-        ("k", f"of key {key}", d.k, 48, sheet.theme.hatch),
+        ("q", f"of query {query}", d.q, 48, sheet.theme.rest),
+        ("k", f"of key {key}", d.k, 48, sheet.theme.rest),
         ("q × k", "one product per dimension", d.products, 64, sheet.theme.ink[5]),
         ("running sum", "of the products", sums, 76, sheet.theme.choice),
     ):
@@ -302,7 +302,7 @@ def _mask(trace, d):
 
 
 def _choice(sheet, count, chosen):
-    return [sheet.theme.choice if i == chosen else sheet.theme.hatch for i in range(count)]
+    return [sheet.theme.choice if i == chosen else sheet.theme.rest for i in range(count)]
 
 
 def _head_names(H):

@@ -83,7 +83,7 @@ class Scale:
         """
         hidden = {"showscale": False}
         if self.kind != "log":
-            return {name: {**self._ends(), "colorscale": self._colors(theme), **({"colorbar": bar} if bar else hidden)}}
+            return {name: {**self._ends(), "colorscale": self._colors(theme), **(hidden if bar is None else {"colorbar": bar})}}
         parts = [i / STEPS for i in range(STEPS + 1)]
         colors = ["rgb({:.0f},{:.0f},{:.0f})".format(*theme.ink_at(FAINTEST + (1 - FAINTEST) * part)) for part in parts]
         start = self.low / self.high
@@ -92,7 +92,7 @@ class Scale:
         ends = {"cmin": math.log10(self.low), "cmax": math.log10(self.high)}
         maps = {name: {"cmin": 0, "cmax": self.high, "colorscale": stops, **hidden}}
         colors = list(map(list, zip(parts, colors, strict=True)))
-        return maps | ({"coloraxis9": {**ends, "colorscale": colors, "colorbar": bar}} if bar else {})
+        return maps if bar is None else maps | {"coloraxis9": {**ends, "colorscale": colors, "colorbar": bar}}
 
     def _ends(self):
         return {"cmin": -self.high if self.kind == "change" else self.low, "cmax": self.high}
@@ -100,7 +100,7 @@ class Scale:
     def _colors(self, theme):
         if self.kind != "change":
             return theme.colorscale()
-        sides = theme.less[:0:-1] + theme.more  # both begin with the paper
+        sides = theme.less[:0:-1] + theme.more  # both begin with nothing
         return [[i / (len(sides) - 1), color] for i, color in enumerate(sides)]
 
     def ticks(self):

@@ -18,7 +18,8 @@ def picture(tensors, theme="light", width=1104, summed=False):
     """The ``tensors`` of a step, one under the other, as a ``go.Figure`` exactly ``width`` px wide.
 
     Cells have the colour of their value: blue above zero and orange below it, nothing for zero, the darkest the largest of this
-    tensor; a mask hatches what it hides. ``summed`` draws the last one as the sum of the rows of the one before.
+    tensor (in print darker and lighter than the grey of zero); a mask hatches what it hides. ``summed`` draws the last one as the
+    sum of the rows of the one before.
     """
     sheet = Sheet(width, THEMES[theme])
     gutter = 92 if width >= NARROW else 64

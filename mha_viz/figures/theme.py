@@ -1,8 +1,9 @@
-"""The colours of figures, light and dark.
+"""The colours of figures, light, dark and in print.
 
 ``ink`` runs from paper to full weight in nine steps that are equally far apart to the eye (in OKLab, B. Ottosson 2020): one hue
 and an even fall (rise) of lightness, so it reads the same to the colour-blind, on a projector and in grey. ``more`` is the same,
-and ``less`` in orange: a diverging scale whose sides the colour-blind tell apart.
+and ``less`` in orange: a diverging scale whose sides the colour-blind tell apart. In print all are greys, in equal steps too. There
+hue cannot tell a sign: nothing is a mid-grey, all that is ``more`` is darker and all that is ``less`` is lighter.
 """
 
 from dataclasses import dataclass, replace
@@ -15,8 +16,8 @@ FONT = '"Source Sans", "Source Sans 3", "Source Sans Pro", Arial, sans-serif'
 @dataclass(frozen=True)
 class Theme:
     """Colours as #rrggbb: ``paper`` behind everything, ``text`` and quieter ``soft`` text, ``line`` around a tile, ``hatch`` for
-    cells that hold no weight, ``choice`` for what is chosen, ``ink`` for weights from zero to the largest, ``more`` and ``less`` for
-    what was won and what was lost, from nothing to the most."""
+    cells that hold no weight, ``choice`` for what is chosen and ``rest`` for bars that are not, ``ink`` for weights from zero to the
+    largest, ``more`` and ``less`` for what was won and what was lost, from nothing to the most."""
 
     paper: str
     text: str
@@ -24,6 +25,7 @@ class Theme:
     line: str
     hatch: str
     choice: str
+    rest: str
     ink: tuple[str, ...]
     more: tuple[str, ...]
     less: tuple[str, ...]
@@ -53,23 +55,29 @@ class Theme:
 _BLUE_ON_LIGHT = ("#ffffff", "#c9e4ff", "#91c9fe", "#5eacf4", "#308fde", "#0873bd", "#015894", "#023f6b", "#0a2549")
 _BLUE_ON_DARK = ("#0e1117", "#042c41", "#024768", "#006491", "#2082b6", "#4ea1d3", "#80bfe9", "#b6ddf8", "#f2f9ff")
 
-THEMES = {
-    "light": Theme(
-        paper="#ffffff", text="#1d2127", soft="#5b626d", line="#c9cdd4", hatch="#6f7682", choice="#1c6fd1",
-        ink=_BLUE_ON_LIGHT, more=_BLUE_ON_LIGHT,
-        less=("#ffffff", "#fed8bf", "#fab07d", "#ed893c", "#cf6b02", "#a85600", "#824101", "#5f2d00", "#3d1b00"),
-    ),
-    "dark": Theme(
-        paper="#0e1117", text="#f0f2f6", soft="#a9b0bb", line="#3b414b", hatch="#9aa3b0", choice="#5aa9ff",
-        ink=_BLUE_ON_DARK, more=_BLUE_ON_DARK,
-        less=("#0e1117", "#401e02", "#663201", "#8e4701", "#b46016", "#d28145", "#e9a577", "#f9cdaf", "#fff6f1"),
-    ),
-}  # fmt: skip
-
 GREYS = {
     "light": ("#ffffff", "#e1e1e1", "#c3c3c3", "#a6a6a6", "#8a8a8a", "#6f6f6f", "#555555", "#3d3d3d", "#262626"),
     "dark": ("#0e1117", "#25282e", "#3f4247", "#5b5d62", "#787a7e", "#96989b", "#b6b7b9", "#d6d7d8", "#f8f8f8"),
 }
+
+THEMES = {
+    "light": Theme(
+        paper="#ffffff", text="#1d2127", soft="#5b626d", line="#c9cdd4", hatch="#6f7682", choice="#1c6fd1", rest="#6f7682",
+        ink=_BLUE_ON_LIGHT, more=_BLUE_ON_LIGHT,
+        less=("#ffffff", "#fed8bf", "#fab07d", "#ed893c", "#cf6b02", "#a85600", "#824101", "#5f2d00", "#3d1b00"),
+    ),
+    "dark": Theme(
+        paper="#0e1117", text="#f0f2f6", soft="#a9b0bb", line="#3b414b", hatch="#9aa3b0", choice="#5aa9ff", rest="#9aa3b0",
+        ink=_BLUE_ON_DARK, more=_BLUE_ON_DARK,
+        less=("#0e1117", "#401e02", "#663201", "#8e4701", "#b46016", "#d28145", "#e9a577", "#f9cdaf", "#fff6f1"),
+    ),
+    "print": Theme(
+        paper="#ffffff", text="#000000", soft="#4a4a4a", line="#8a8a8a", hatch="#000000", choice="#000000", rest="#a6a6a6",
+        ink=GREYS["light"],
+        more=("#838383", "#747474", "#666666", "#595959", "#4b4b4b", "#3e3e3e", "#323232", "#262626", "#1a1a1a"),
+        less=("#838383", "#919191", "#a0a0a0", "#afafaf", "#bfbfbf", "#cfcfcf", "#dfdfdf", "#efefef", "#ffffff"),
+    ),
+}  # fmt: skip
 
 
 def mixed(colors, fraction):

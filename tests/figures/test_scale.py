@@ -75,7 +75,15 @@ def test_the_colour_that_is_computed_is_the_one_that_plotly_draws(theme, colors,
     axis = found.coloraxes(theme, {})["coloraxis"]
     for value in np.linspace(0.02, 0.9, 23):
         assert plotlys(axis, value) == pytest.approx(found.color_at(theme, value), abs=6)
-    assert plotlys(axis, 0) == pytest.approx(rgb(theme.paper if kind == "change" else theme.ink[0]), abs=1)
+    assert plotlys(axis, 0) == pytest.approx(rgb(theme.more[0] if kind == "change" else theme.ink[0]), abs=1)
+
+
+@pytest.mark.parametrize("kind", ["linear", "log", "change"])
+def test_without_a_bar_the_maps_have_their_colours_alone(kind):
+    found, theme = Scale(kind, -0.9 if kind == "change" else 0.1, 0.9), THEMES["light"]
+    (bare,), whole = found.coloraxes(theme, None).values(), found.coloraxes(theme, {"thickness": 14})
+    assert bare["showscale"] is False and "colorbar" not in bare
+    assert bare["colorscale"] == whole["coloraxis"]["colorscale"]
 
 
 @both
@@ -109,7 +117,8 @@ def test_numbers_can_be_read_on_every_colour(theme, colors):
         assert contrast(rgb(theme.readable_at(value)), theme.ink_at(value)) >= 4.5
 
 
-@both
-def test_losses_are_as_light_as_gains(theme):
+@pytest.mark.parametrize("name", ["light", "dark"])
+def test_losses_are_as_light_as_gains_on_screens(name):
+    theme = THEMES[name]
     for less, more in zip(theme.less, theme.more, strict=True):
         assert luminance(rgb(less)) == pytest.approx(luminance(rgb(more)), abs=0.06)

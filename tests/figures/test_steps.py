@@ -71,10 +71,10 @@ def test_every_cell_is_the_number(case, head):
         assert ("masked" in hatched) == any(one.hidden is not None and one.hidden.any() for one in tensors)
 
 
-def test_zero_looks_like_paper_and_signs_are_two_colours():
-    for theme in THEMES.values():
-        colors = picture(steps_of("small")[0][1], next(n for n, t in THEMES.items() if t is theme)).data[0].colorscale
-        assert colors[len(colors) // 2][1] == theme.paper
+def test_zero_looks_like_paper_except_in_print_and_signs_are_two_colours():
+    for name, theme in THEMES.items():
+        colors = picture(steps_of("small")[0][1], name).data[0].colorscale
+        assert colors[len(colors) // 2][1] == (theme.more[0] if name == "print" else theme.paper)
         assert (colors[0][1], colors[-1][1]) == (theme.less[-1], theme.more[-1])
 
 

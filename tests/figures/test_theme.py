@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from mha_viz.figures.theme import THEMES, Theme, contrast, luminance, rgb
+from mha_viz.figures.theme import THEMES, Theme, contrast, luminance, mixed, readable_on, rgb
 
+PRINT = THEMES["print"]
 both = pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
 
 
@@ -67,8 +68,54 @@ def test_the_double_outline_shows_on_every_weight(theme):
         assert max(contrast(rgb(c), theme.ink_at(fraction)) for c in (theme.paper, theme.text)) >= 3
 
 
+@both
+def test_more_and_less_begin_alike_and_are_even_to_the_eye(theme):
+    assert theme.more[0] == theme.less[0]
+    for side in (theme.more, theme.less):
+        lengths = np.linalg.norm(np.diff([oklab(color) for color in side], axis=0), axis=1)  # [8]
+        assert lengths.max() < 1.3 * lengths.min()
+
+
+@both
+def test_numbers_can_be_read_on_every_change(theme):
+    for fraction in np.linspace(0, 1, 101):
+        for side in (theme.more, theme.less):
+            color = mixed(side, fraction)
+            assert contrast(rgb(readable_on(color)), color) >= 4.5
+
+
+@both
+def test_what_is_chosen_stands_out_from_the_rest(theme):
+    assert contrast(rgb(theme.choice), rgb(theme.line)) >= (4.5 if theme is PRINT else 3)
+
+
+def test_print_is_grey():
+    for colors in vars(PRINT).values():
+        assert all(len(set(rgb(color))) == 1 for color in ([colors] if isinstance(colors, str) else colors))
+    assert (PRINT.paper, PRINT.text) == ("#ffffff", "#000000")
+
+
+def test_signs_are_read_off_the_grey():
+    nothing = luminance(rgb(PRINT.more[0]))
+    for fraction in np.linspace(0.05, 1, 20):
+        assert luminance(mixed(PRINT.more, fraction)) < nothing < luminance(mixed(PRINT.less, fraction))
+    assert contrast(rgb(PRINT.more[-1]), rgb(PRINT.more[0])) >= 3 and contrast(rgb(PRINT.less[-1]), rgb(PRINT.less[0])) >= 3
+
+
+@pytest.mark.parametrize("side", ["ink", "more", "less"])
+def test_printed_hatches_stay_apart_from_every_grey(side):
+    """Their lines or the paper between them: a texture, whatever the tone beside it."""
+    for fraction in np.linspace(0, 1, 101):
+        grey = mixed(getattr(PRINT, side), fraction)
+        assert max(contrast(rgb(color), grey) for color in (PRINT.hatch, PRINT.paper)) >= 4.5
+
+
+def test_printed_bars_that_are_chosen_stand_out():
+    assert contrast(rgb(PRINT.choice), rgb(PRINT.rest)) >= 3 and contrast(rgb(PRINT.rest), rgb(PRINT.paper)) >= 2
+
+
 def test_colours_between_two_steps_are_mixed():
-    theme = Theme("#000000", "", "", "", "", "", ("#000000", "#646464", "#ffffff"), (), ())
+    theme = Theme("#000000", "", "", "", "", "", "", ("#000000", "#646464", "#ffffff"), (), ())
     assert theme.ink_at(0.25) == (50, 50, 50)
     assert theme.ink_at(-1) == (0, 0, 0) and theme.ink_at(2) == (255, 255, 255)
     assert theme.colorscale() == [[0, "#000000"], [0.5, "#646464"], [1, "#ffffff"]]
