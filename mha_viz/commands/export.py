@@ -17,7 +17,8 @@ def options(parser):
     what.add_argument("--layer", type=int, help="which one of several")
     what.add_argument("--against", metavar='"?…"|FILE', help="A of a difference: an address, or a file")
     look = parser.add_argument_group("showing what")
-    look.add_argument("--view", help="page (default), heads, head, average, pair, lines, difference, layers, terms, softmax, cell, steps, decode, curves")
+    views = "page (default), heads, head, average, pair, lines, difference, layers, terms, softmax, cell, steps, decode, curves"
+    look.add_argument("--view", help=views)
     look.add_argument("--heads", help='by number, "mean" for their average: 2,5,mean (default: all)')
     look.add_argument("--limits", help="where colours begin and end: 0,0.5")
     dress = parser.add_argument_group("dressed how")
@@ -32,23 +33,54 @@ def options(parser):
     parser.add_argument("--code", help="of a .py: torch, numpy or pytest")
     parser.add_argument("--out", metavar="FILE", help="its ending is the format: png, svg, pdf, html, json, csv, npz, safetensors, md, py")
     parser.add_argument("--batch", metavar="figures.toml", help="all the figures of a document; nothing else beside it")
+    parser.add_argument("--check", action="store_true", help="of a batch: make nothing, and say which files are out of date")
 
 
 def run(given):
-    """Write each file and say so."""
+    """Write each file and say so; or say which files of a batch are out of date, and then 1."""
     from mha_viz.export.figure import figure_of, read_figures
-    from mha_viz.export.make import write
 
-    values = {name: value for name, value in vars(given).items() if value is not None and name not in ("command", "batch")}
+    values = {name: value for name, value in vars(given).items() if value is not None and name not in ("command", "batch", "check")}
     if given.batch and values:
         name, value = next(iter(values.items()))
         raise Wrong(name, value, "stands beside a batch, which says all itself: put it there.")
-    if not given.batch and not given.out:
+    if given.batch:
+        figures = read_figures(given.batch)
+        return check(given.batch, figures) if given.check else make(figures, given.batch)
+    if given.check:
+        raise Wrong("check", True, "is for a batch: --batch figures.toml --check.")
+    if not given.out:
         raise Wrong("out", None, "is needed: the file to write, whose ending is the format, as in --out figure.svg.")
-    figures = read_figures(given.batch) if given.batch else [figure_of(values)]
-    began = time.perf_counter()
-    for figure in write(figures):
-        size, now = Path(figure.out).stat().st_size, time.perf_counter()
+    return make([figure_of(values)])
+
+
+def make(figures, batch=None):
+    from mha_viz.export.lock import recorded, write_lock
+    from mha_viz.export.make import write
+
+    folder = Path(batch).parent if batch else Path()
+    records, began = {}, time.perf_counter()
+    for figure, spec in write(figures, folder):
+        size, now = Path(folder, figure.out).stat().st_size, time.perf_counter()
         print(f"{figure.out}  {size:,} bytes  {now - began:.1f} s", flush=True)
-        began = now
+        records[figure.out], began = recorded(figure, spec, folder), now
+    if batch:
+        write_lock(batch, records)
     return 0
+
+
+def check(batch, figures):
+    from mha_viz.export.lock import read_lock, stale
+    from mha_viz.export.make import spec_of
+
+    folder, records, count = Path(batch).parent, read_lock(batch), 0
+    for figure in figures:
+        try:
+            why = stale(figure, spec_of(figure.named(folder)), records.get(figure.out), folder)
+        except Wrong as wrong:
+            why = f"cannot be told: {wrong}"
+        if why:
+            print(f"{figure.out} {why}")
+        count += why is not None
+    print(f"{count} of {len(figures)} figures are out of date" if count else f"all {len(figures)} figures are as they say")
+    return int(count > 0)

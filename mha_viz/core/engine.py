@@ -34,7 +34,8 @@ def compute(layer, batch, mask, dtype, keep_scale=None):
 def compute_call(call, keep_scale=None):
     """The fields of a Trace of this Call, in float32, or float64 where it was recorded in that; those that it cannot know left out.
 
-    ``keep_scale`` is as in ``compute``. Nothing is made of the Call before a field is read, so that a recording of many calls takes no more than these.
+    ``keep_scale`` is as in ``compute``. Nothing is made of the Call before a field is read, so that a recording of many calls takes no
+    more than these.
     """
     steps = cache(lambda: _steps_of_call(call, keep_scale))
     known = [name for name in Trace.fields() if call.v is not None or name not in ("v", "head_outputs", "concat", "output")]

@@ -61,6 +61,24 @@ class Browser:
             raise Wrong("size", (width, unit), f"must be more than nothing, and at most {LARGEST} inches across and down.")
         return self._thread.submit(self._picture, spec, format, scale, [width, unit], inches).result()
 
+    def screen(self, url, width, height, theme="light"):
+        """The bytes of a PNG of this app's page at ``url`` once it has drawn its pictures, in a window of so many px, light or dark."""
+        return self._thread.submit(self._screen, url, width, height, theme).result()
+
+    def _screen(self, url, width, height, theme):
+        if self._chromium is None:
+            self._start("png")
+        scheme = "dark" if theme == "dark" else "light"
+        page = self._chromium.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+        try:
+            page.goto(url)
+            page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning] .mha-maps .main-svg")
+            page.wait_for_function("!document.querySelector('[data-testid=stStatusWidget]')")
+            page.wait_for_timeout(1000)  # Plotly's last frame
+            return page.screenshot()
+        finally:
+            page.close()
+
     def _picture(self, spec, format, scale, size, inches):
         if self._chromium is None:
             self._start(format)

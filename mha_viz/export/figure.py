@@ -11,6 +11,7 @@ from mha_viz.settings.rules import check, choice, flag, optional, ruled
 from mha_viz.settings.spelling import unknown
 
 PICTURES = ("png", "svg", "pdf")  # formats that a browser draws
+SCREEN = "screen"  # the view that is the page itself, as the app shows it
 FORMATS = (*PICTURES, "html", "json", "csv", "npz", "safetensors", "md", "py")
 PX = {"px": 1.0, "in": 96.0, "mm": 96 / 25.4, "pt": 96 / 72}  # CSS: 96 px are an inch
 TEXT = 14  # px of ordinary text in a figure that is drawn at its own size
@@ -73,8 +74,9 @@ class Figure:
     ``address`` beside a file says how that is shown. ``against`` is A of a difference, an address or a file, in place of what the
     address pins. ``layer`` chooses one of several.
 
-    ``view`` is one of VIEWS; ``heads`` are those that it shows, "mean" among them for their average, all where None; ``limits`` fix the
-    ends of the colours, so that all figures of a document agree.
+    ``view`` is one of VIEWS, or "screen", the page of the address as the app shows it, ``width`` px wide; ``heads`` are those that it
+    shows, "mean" among them for their average, all where None; ``limits`` fix the ends of the colours, so that all figures of a
+    document agree.
 
     ``theme`` is light, dark or print (greys alone), ``transparent`` without a ground; ``title``, ``labels`` (of tokens), ``bar``,
     ``legend`` and ``values`` (in cells) may be left out. ``width`` is in px, mm or in, the height follows; ``font`` is a family and
@@ -92,7 +94,7 @@ class Figure:
     recording: str | None = ruled(None, optional(text))
     against: str | None = ruled(None, optional(text))
     layer: int | None = ruled(None, optional(lambda argument, value: _count(argument, value)))
-    view: str = ruled("page", choice(*VIEWS))
+    view: str = ruled("page", choice(*VIEWS, SCREEN))
     heads: tuple | None = ruled(None, optional(maps))
     limits: tuple[float, float] | None = ruled(None, optional(pair_of_limits))
     theme: str = ruled("light", choice("light", "dark", "print"))
@@ -143,7 +145,7 @@ class Figure:
     def named(self, folder):
         """The same with the names of its files seen from ``folder``."""
         seen = {name: str(Path(folder) / value) for name in ("settings", "recording", "out") if (value := getattr(self, name))}
-        if self.against and not self.against.startswith("?"):
+        if self.against and "?" not in self.against:
             seen["against"] = str(Path(folder) / self.against)
         return replace(self, **seen)
 
@@ -164,7 +166,7 @@ def _count(argument, value):
 
 
 def read_figures(path):
-    """The Figures of a TOML file: one for each [[figure]], with what [defaults] says of all; file names are seen from its folder.
+    """The Figures of a TOML file: one for each [[figure]], with what [defaults] says of all. Their file names are those of its folder.
 
     Raises Wrong for a file that is none, a name that no Figure has, a value that breaks its rule, and two figures of one ``out``.
     """
@@ -182,7 +184,7 @@ def read_figures(path):
     found = []
     for number, given in enumerate(held["figure"], 1):
         try:
-            figure = figure_of(held.get("defaults", {}) | given).named(path.parent)
+            figure = figure_of(held.get("defaults", {}) | given)
         except Wrong as wrong:
             raise Wrong(wrong.argument, wrong.value, f"(figure {number} of {path.name}) {wrong.rule}", wrong.nearest) from None
         if figure.out in [one.out for one in found]:

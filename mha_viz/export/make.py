@@ -1,7 +1,7 @@
 """From what a document asks for to its files: a Figure in, a file out; many of them with one browser."""
 
 import os
-from contextlib import contextmanager
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
@@ -10,9 +10,10 @@ from mha_viz.analysis import shown_trace, why_no_norms
 from mha_viz.core.rules import Wrong, one_of
 from mha_viz.export import words
 from mha_viz.export.browser import Browser
-from mha_viz.export.figure import PICTURES
+from mha_viz.export.figure import PICTURES, SCREEN
 from mha_viz.export.page import figure_page
 from mha_viz.export.paste import PROGRAMS
+from mha_viz.export.screen import screen
 from mha_viz.export.table import statistics_table, weights_table
 from mha_viz.export.views import ALONE, MEAN, VIEWS, Shown, check_heads
 from mha_viz.figures.dress import dressed
@@ -86,64 +87,71 @@ def drawn(figure, what):
     elif left_out:
         rule = f"has no {' or '.join(left_out)} that could be left out."
         raise Wrong("view", figure.view, rule, [{name: True for name in left_out}])
-    spec, alt = VIEWS[figure.view](what, **dress)
+    spec, alt = VIEWS["page" if figure.view == SCREEN else figure.view](what, **dress)
     return dressed(spec, figure.transparent, figure.font), alt
 
 
+def spec_of(figure):
+    """The spec of a Figure's picture, without its file."""
+    return drawn(figure, shown(figure))[0]
+
+
 def made(figure, browser):
-    """The bytes of a Figure's file; ``browser``, a Browser, is started for a picture alone."""
-    what, format = shown(figure), figure.format
-    if format == "csv":
-        if figure.view == "layers":
-            return statistics_table(what.source.traces, what.choice.item).encode()
-        heads = what.choice.order if what.heads is None else what.numbers or ()
-        return weights_table(what.trace, what.choice.item, (*heads, *[MEAN] * what.with_mean), what.a).encode()
-    if format in ("npz", "safetensors"):
-        return recorded(what, format)
-    if format == "py":
-        return PROGRAMS[figure.code](what).encode()
+    """(the bytes of a Figure's file, the spec of its picture, which stands for all that it was made of)."""
+    what = shown(figure)
     spec, alt = drawn(figure, what)
-    if format == "json":
-        return to_json(spec).encode()
-    if format == "html":
-        return figure_page(spec, what.source.name, alt, words.caption(what, figure.view)).encode()
-    if format == "md":
-        return words.markdown(f"{Path(figure.out).stem}.svg", alt, words.caption(what, figure.view)).encode()
-    return browser.picture(spec, format, figure.scale, figure.width)
+    if figure.view == SCREEN:
+        return screen(figure, browser), spec
+    if figure.format in PICTURES:
+        return browser.picture(spec, figure.format, figure.scale, figure.width), spec
+    return WRITERS[figure.format](figure, what, spec, alt), spec
 
 
-def recorded(what, format):
+def table(figure, what, spec, alt):
+    """CSV: of layers, the statistics of every head; else the weights of the heads that are shown."""
+    if figure.view == "layers":
+        return statistics_table(what.source.traces, what.choice.item).encode()
+    heads = what.choice.order if what.heads is None else what.numbers or ()
+    return weights_table(what.trace, what.choice.item, (*heads, *[MEAN] * what.with_mean), what.a).encode()
+
+
+def recording(figure, what, spec, alt):
     """The whole Trace, with the address of its settings, as a file that ``mha_viz.load`` opens."""
-    import tempfile
-
     kept = Recording((what.trace.plain,), (words.caption(what, "page"),), address=words.address_of(what))
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"recording.{format}"
+        path = Path(folder) / f"recording.{figure.format}"
         kept.save(path)
         return path.read_bytes()
 
 
-def write(figures):
-    """Makes these Figures, and yields each once its file is there. Nothing half-written is ever found under a file's name.
+def page(figure, what, spec, alt):
+    return figure_page(spec, what.source.name, alt, words.caption(what, figure.view)).encode()
+
+
+def markdown(figure, what, spec, alt):
+    return words.markdown(f"{Path(figure.out).stem}.svg", alt, words.caption(what, figure.view)).encode()
+
+
+WRITERS = {  # by format, of those that no browser draws
+    "html": page, "json": lambda figure, what, spec, alt: to_json(spec).encode(), "csv": table, "npz": recording,
+    "safetensors": recording, "md": markdown, "py": lambda figure, what, spec, alt: PROGRAMS[figure.code](what).encode(),
+}  # fmt: skip
+
+
+def write(figures, folder="."):
+    """Makes these Figures, whose file names are those of a ``folder``, and yields each with the spec of its picture once its file is
+    there. Nothing half-written is ever found under a file's name.
 
     Raises Wrong at the first that cannot be made; those before it stay.
     """
-    for figure in figures:
+    seen = [figure.named(folder) for figure in figures]
+    for figure in seen:
         check_path(figure.out)
-    with browser_for(figures) as browser:
-        for figure in figures:
-            replace_file(Path(figure.out), made(figure, browser))
-            yield figure
-
-
-@contextmanager
-def browser_for(figures):
-    """A Browser where one of these Figures needs it, else None."""
-    if any(figure.format in PICTURES for figure in figures):
-        with Browser() as browser:
-            yield browser
-    else:
-        yield None
+    with Browser() as browser:
+        for asked, figure in zip(figures, seen, strict=True):
+            data, spec = made(figure, browser)
+            replace_file(Path(figure.out), data)
+            yield asked, spec
 
 
 def check_path(out):

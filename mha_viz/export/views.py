@@ -53,7 +53,8 @@ def page(shown, **dress):
     view = shown.view if shown.numbers is None else replace(shown.view, heads=shown.numbers)
     if view.picture == "lines":
         return in_lines.spec(shown.trace, view, **dress), in_lines.describe_lines(shown.trace, view)
-    return in_maps.spec(shown.trace, view, **dress), in_maps.describe(shown.trace, view)
+    strip = len(shown.source.traces) == 1  # of several layers the page shows all heads in another picture
+    return in_maps.spec(shown.trace, view, **dress, strip=strip), in_maps.describe(shown.trace, view)
 
 
 def heads(shown, **dress):
@@ -83,8 +84,10 @@ def pair(shown, **dress):
 
 def lines(shown, **dress):
     """Heads as lines between tokens: those that were asked for, or one beside the average."""
+    if shown.heads == (MEAN,):
+        return in_lines.average(shown.trace, shown.view, **dress), in_lines.describe_average(shown.trace, shown.view)
     view = shown.view if shown.heads is None else shown.alone("all")
-    return in_lines.spec(shown.trace, view, **dress, average=shown.with_mean), in_lines.describe_lines(shown.trace, view)
+    return in_lines.spec(shown.trace, view, **dress, average=shown.with_mean), in_lines.describe_lines(shown.trace, view, shown.with_mean)
 
 
 def difference(shown, **dress):

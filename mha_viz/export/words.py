@@ -8,11 +8,12 @@ from mha_viz.settings import Settings, to_address
 from mha_viz.studies.validation import app_version
 
 TOLD = {  # of a view, what it is called; {heads} are those that are shown
-    "page": "Attention of {heads}", "heads": "Attention of {heads}", "head": "Attention of head {head}", "average": "Attention, the average of all heads",
-    "pair": "Attention of head {head} beside the average of all heads", "lines": "Attention of {heads} as lines from queries to keys",
+    "page": "Attention of {heads}", "heads": "Attention of {heads}", "head": "Attention of head {head}",
+    "average": "Attention, the average of all heads", "pair": "Attention of head {head} beside the average of all heads",
+    "lines": "Attention of {heads} as lines from queries to keys",
     "difference": "Attention of A and of B, and what changed from A to B", "layers": "Attention of every head of every layer",
-    "terms": "q · k term by term", "softmax": "One row through the softmax", "cell": "One cell in every head", "steps": "Step by step: {step}",
-    "decode": "Decoding with a KV cache", "curves": "Training",
+    "terms": "q · k term by term", "softmax": "One row through the softmax", "cell": "One cell in every head",
+    "steps": "Step by step: {step}", "decode": "Decoding with a KV cache", "curves": "Training",
 }  # fmt: skip
 SAID = {  # of a mask, by the field of Settings
     "causal": lambda s: "causal" if s.causal else "",
@@ -34,7 +35,8 @@ def caption(shown, name):
     address = address_of(shown)
     if address:
         parts.append(f"Settings: {address}.")
-    return " ".join([*parts, f"Made by MHA Explorer {app_version()} with torch {metadata.version('torch')}, numpy {metadata.version('numpy')}."])
+    libraries = ", ".join(f"{name} {metadata.version(name)}" for name in ("torch", "numpy"))
+    return " ".join([*parts, f"Made by MHA Explorer {app_version()} with {libraries}."])
 
 
 def numbers(shown):
@@ -56,6 +58,11 @@ def address_of(shown):
     told = {} if isinstance(settings, Settings) else {"source": kind}
     told |= to_address(type(settings), **vars(settings)) | to_address(**vars(shown.view))
     return f"?{urlencode(told)}" if told else ""
+
+
+def view_address_of(shown):
+    """The part of an address that says how a file is shown."""
+    return f"?{urlencode(to_address(**vars(shown.view)))}"
 
 
 def markdown(image, alt, caption):

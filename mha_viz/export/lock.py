@@ -1,0 +1,86 @@
+"""Whether the figures of a document are still what they say: a record of what each was made of, kept beside the list of them.
+
+Numbers are compared to a tolerance, since another machine's last digits differ; all else exactly.
+"""
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+
+from mha_viz.core.rules import Wrong
+from mha_viz.export.figure import specification
+
+CLOSE = 1e-4  # of the size of the numbers
+
+
+def lock_of(batch):
+    """The file beside the list ``batch`` that holds the record."""
+    return Path(batch).with_suffix(".lock.json")
+
+
+def recorded(figure, spec, folder):
+    """What a Figure of a ``folder`` was made of: what was asked for, the words and numbers of its picture, and its file."""
+    words, numbers = _apart(spec)
+    told, file = json.dumps(words, sort_keys=True, ensure_ascii=False), Path(folder, figure.out).read_bytes()
+    asked = json.loads(json.dumps(specification(figure)))  # as JSON gives it back
+    return {"asked": asked, "words": _digest(told.encode()), "numbers": numbers, "file": _digest(file)}
+
+
+def write_lock(batch, records):
+    """Keep the ``records``, by the names of their files as the list has them."""
+    lock_of(batch).write_text(json.dumps(records, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def read_lock(batch):
+    path = lock_of(batch)
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError:
+        rule = "has no record of its figures yet: python -m mha_viz export --batch makes them, and it."
+        raise Wrong("batch", str(batch), rule) from None
+    except ValueError as error:
+        raise Wrong("batch", str(path), f"must be JSON: {error}. Make the figures again.") from None
+
+
+def stale(figure, spec, record, folder):
+    """Why the file of a Figure is not what its record says that it was made of, in a few words; None where it is."""
+    if record is None:
+        return "was never made"
+    if not Path(folder, figure.out).is_file():
+        return "is not there"
+    now = recorded(figure, spec, folder)
+    if now["asked"] != record["asked"]:
+        return "is asked for differently now"
+    if now["file"] != record["file"]:
+        return "was changed since it was made"
+    if now["words"] != record["words"] or len(now["numbers"]) != len(record["numbers"]):
+        return "would say something else now"
+    if not np.allclose(now["numbers"], record["numbers"], rtol=CLOSE, atol=CLOSE, equal_nan=True):
+        return "would show other numbers now"
+    return None
+
+
+def _apart(value):
+    """A figure without its numbers, and those: of an array the mean, the spread, and where its weight lies."""
+    if isinstance(value, dict):
+        parts = {key: _apart(one) for key, one in value.items()}
+        return {key: words for key, (words, _) in parts.items()}, [number for _, found in parts.values() for number in found]
+    if isinstance(value, list | tuple):
+        parts = [_apart(one) for one in value]
+        return [words for words, _ in parts], [number for _, found in parts for number in found]
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        flat = value[np.isfinite(value)].astype(np.float64).ravel()  # [K]
+        place = np.linspace(0, 1, len(flat))  # [K]
+        summary = [float(flat.mean()), float(flat.std()), float(flat @ place / len(flat))] if len(flat) else [0.0] * 3
+        return ["array", *value.shape, len(flat)], summary
+    if isinstance(value, np.ndarray):
+        return value.tolist(), []
+    if isinstance(value, float) and np.isfinite(value):
+        return "number", [value]
+    return (str(value), []) if isinstance(value, float) else (value, [])
+
+
+def _digest(data):
+    return hashlib.sha256(data).hexdigest()[:16]

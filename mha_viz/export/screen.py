@@ -1,0 +1,55 @@
+"""The page itself as a picture: the app is started for it, and ended after it."""
+
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from mha_viz.core.rules import Wrong
+
+ROOT = Path(__file__).parents[2]
+HIGH = 0.625  # of the width: a window of 1440 × 900
+PATIENCE = 60  # seconds for the app to start
+
+
+def screen(figure, browser):
+    """The bytes of a PNG of the page of the Figure's address, as the app shows it, in a window as wide as the figure."""
+    if figure.format != "png":
+        right = str(Path(figure.out).with_suffix(".png"))
+        raise Wrong("out", figure.out, "is of the page itself, which is saved as png.", [{"out": right}])
+    if figure.settings or figure.recording:
+        raise Wrong("view", figure.view, "is the page of an address: give that, and no file.", [{"settings": None, "recording": None}])
+    width = round(figure.width[0])
+    with served() as url:
+        return browser.screen(f"{url}/{figure.address or ''}", width, round(width * HIGH), figure.theme)
+
+
+@contextmanager
+def served():
+    """The address of an app that is served for as long as it is needed."""
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py"), f"--server.port={port}"]
+    server = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    url, began = f"http://localhost:{port}", time.monotonic()
+    try:
+        while not healthy(url):
+            if server.poll() is not None or time.monotonic() - began > PATIENCE:
+                raise Wrong("view", "screen", "needs the app, which did not start: python -m mha_viz run says why.")
+            time.sleep(0.1)
+        yield url
+    finally:
+        server.terminate()
+        server.wait(10)
+
+
+def healthy(url):
+    try:
+        return urlopen(f"{url}/_stcore/health", timeout=1).read() == b"ok"
+    except (URLError, TimeoutError, ConnectionError):
+        return False

@@ -1,0 +1,202 @@
+"""From what a document asks for to its files, without a browser: every view, every format, and what is wrong is said before a file is."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+
+import mha_viz as mv
+from mha_viz.core.maps import trace_of_maps
+from mha_viz.core.rules import Wrong
+from mha_viz.export.figure import Figure
+from mha_viz.export.make import drawn, shown, spec_of, write
+from mha_viz.export.views import ALONE, VIEWS
+from mha_viz.settings import Settings, View, to_json
+
+SMALL = "?embed_dim=8&num_heads=4&batch_size=2&seq_len=5&padding=1&causal=1"
+
+
+@pytest.fixture
+def recording(tmp_path):
+    """A file with two layers."""
+    settings = {"embed_dim": 8, "num_heads": 4, "seq_len": 5, "batch_size": 2}
+    path = tmp_path / "run.safetensors"
+    mv.Recording(tuple(mv.synthetic(Settings(**settings, seed=seed)) for seed in (1, 2))).save(path)
+    return str(path)
+
+
+def tiles(spec):
+    """The heads whose maps are drawn, None the average, in their order."""
+    return [tile["head"] for tile in spec["layout"]["meta"]["tiles"]]
+
+
+# What a figure is of
+
+
+def test_of_settings_an_address_and_a_recording(tmp_path, recording):
+    (tmp_path / "settings.json").write_text(to_json(Settings(embed_dim=8, num_heads=4, seq_len=5, batch_size=2, padding=(1,), causal=True)))
+    of_file = shown(Figure(settings=str(tmp_path / "settings.json"), address="?head=2&scale=log&item=1"))
+    of_address = shown(Figure(address=f"{SMALL}&head=2&scale=log&item=1"))
+    assert of_file.view == of_address.view == View(head=2, scale="log", item=1)
+    np.testing.assert_array_equal(of_file.trace.weights, of_address.trace.weights)
+    assert np.array_equal(shown(Figure()).trace.weights, mv.synthetic().weights)
+    second = shown(Figure(recording=recording, layer=1))
+    np.testing.assert_allclose(second.trace.weights, mv.load(recording).traces[1].weights)
+
+
+def test_what_if_weighting_and_what_is_pinned_are_part_of_an_address():
+    what = shown(Figure(address=f"{SMALL}&what_if=0:2=zero&weighting=norms&pinned={SMALL[1:].replace('&', '%26').replace('=', '%3D')}"))
+    assert what.trace.quantity != "weight" and not what.trace.weights[:, 2].any() and what.a.weights[:, 2].any()
+
+
+def test_a_difference_is_against_an_address_or_a_file(recording):
+    of_address = shown(Figure(address=SMALL, view="difference", against=f"{SMALL}&seed=8"))
+    assert not np.array_equal(of_address.a.weights, of_address.trace.weights)
+    of_file = shown(Figure(recording=recording, view="difference", against=recording, layer=1))
+    np.testing.assert_array_equal(of_file.a.weights, of_file.trace.weights)
+
+
+def test_a_lesson_has_an_address():
+    what = shown(Figure(address="lessons?lesson=causal"))
+    assert what.a is not None and "Causal" in what.source.name
+    with pytest.raises(Wrong, match="lesson = 'nothin'"):
+        shown(Figure(address="lessons?lesson=nothin"))
+
+
+@pytest.mark.parametrize(
+    ("figure", "said"),
+    [
+        ({"address": SMALL, "heads": "2,4"}, "points to head 4, and there are 4, from 0 to 3.*Nearest right: heads = '2'"),
+        ({"address": f"{SMALL}&item=2"}, "item = 2"),
+        ({"address": f"{SMALL}&cell=9,9"}, "cell = .*points to 9"),
+        ({"address": SMALL, "layer": 1}, "there is 1, layer 0"),
+        ({"address": SMALL, "view": "difference"}, "something to compare with"),
+        ({"address": SMALL, "view": "curves"}, "for a shipped model"),
+        ({"address": "?source=trained", "view": "decode"}, "Explore's settings"),
+        ({"address": "?seed"}, "must spell settings"),
+        ({"recording": "gone.safetensors"}, "no such file|No such file|cannot be read"),
+        ({"address": SMALL, "view": "softmax", "bar": False}, "has no bar"),
+    ],
+)
+def test_what_is_not_there_is_named(figure, said):
+    with pytest.raises(Wrong, match=said):
+        spec_of(Figure(**figure))
+
+
+def test_maps_alone_have_no_norms_and_no_terms(tmp_path):
+    mv.Recording((trace_of_maps(np.full((1, 2, 3, 3), 1 / 3, np.float32)),)).save(tmp_path / "maps.safetensors")
+    for asked, said in (({"address": "?weighting=norms"}, "cannot be shown"), ({"view": "terms"}, "needs q and k")):
+        with pytest.raises(Wrong, match=said):
+            spec_of(Figure(recording=str(tmp_path / "maps.safetensors"), **asked))
+
+
+# Views
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_view_is_drawn_as_wide_as_asked_and_told_in_words(view):
+    address = "models?model=look-both-ways-2&batch_size=1" if view in ("curves", "layers") else f"{SMALL}&step=softmax"
+    against = f"{SMALL}&seed=8" if view == "difference" else None
+    figure = Figure(address=address, view=view, against=against, width=700)
+    spec, alt = drawn(figure, shown(figure))
+    assert spec["layout"]["width"] == 700 and spec["data"] and len(alt) > 20
+
+
+@pytest.mark.parametrize(
+    ("view", "heads", "right"),
+    [
+        ("heads", None, {0, 1, 2, 3, None}), ("heads", "1,3,mean", {1, 3, None}), ("heads", "1,3", {1, 3}), ("heads", "mean", {None}),
+        ("head", "2", {2}), ("average", None, {None}), ("pair", "3", {3, None}),
+    ],
+)  # fmt: skip
+def test_the_heads_that_were_asked_for_are_shown_and_no_others(view, heads, right):
+    found = tiles(spec_of(Figure(address=SMALL, view=view, heads=heads)))
+    assert set(found) == right and len(found) == len(right)
+
+
+def test_figures_of_one_document_have_one_scale():
+    ends = [
+        spec_of(Figure(address=f"{SMALL}&seed={seed}", view="head", limits="0,0.5"))["layout"]["coloraxis"] for seed in (1, 2)
+    ]
+    assert [(axis["cmin"], axis["cmax"]) for axis in ends] == [(0, 0.5)] * 2
+
+
+@pytest.mark.parametrize("view", sorted(set(VIEWS) - set(ALONE) - {"difference"}))
+def test_parts_can_be_left_out(view):
+    bare = spec_of(Figure(address=SMALL, view=view, title=False, labels=False, bar=False, legend=False, values=False))
+    whole = spec_of(Figure(address=SMALL, view=view))
+    assert bare["layout"]["height"] != whole["layout"]["height"] or len(bare["data"]) < len(whole["data"])
+    assert not any("attention" in str(note.get("text", "")).lower() for note in bare["layout"].get("annotations", []))
+
+
+# Files
+
+
+@pytest.mark.parametrize("ending", ["html", "json", "csv", "npz", "safetensors", "md", "py"])
+def test_the_same_figure_is_the_same_file(tmp_path, ending):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    asked = [Figure(out=f"{name}/figure.{ending}", address=SMALL, view="pair") for name in ("a", "b")]
+    assert [figure for figure, _ in write(asked, tmp_path)] == asked
+    one, two = ((tmp_path / name / f"figure.{ending}").read_bytes() for name in ("a", "b"))
+    assert one == two and len(one) > 100
+    assert sorted(os.listdir(tmp_path / "a")) == [f"figure.{ending}"]
+
+
+@pytest.mark.parametrize("ending", ["npz", "safetensors"])
+def test_a_saved_trace_opens_again_with_its_settings(tmp_path, ending):
+    address = f"{SMALL}&training=1&dropout=0.3"
+    list(write([Figure(out=str(tmp_path / f"a.{ending}"), address=address)]))
+    (again,) = mv.load(tmp_path / f"a.{ending}").traces
+    before = shown(Figure(address=address))
+    np.testing.assert_array_equal(again.weights, before.trace.weights)
+    np.testing.assert_allclose(again.output, before.trace.output, atol=1e-6)
+    assert mv.load(tmp_path / f"a.{ending}").address == address
+
+
+def test_html_needs_no_network_and_holds_exact_weights(tmp_path):
+    list(write([Figure(out=str(tmp_path / "a.html"), address=SMALL)]))
+    text = (tmp_path / "a.html").read_text()
+    assert "weight %{z:.6f}" in text and "<figcaption>" in text and "aria-label='" in text
+    outside = text.replace("https://plotly.com", "").split("<figure>")[0]
+    assert "src=" not in outside and "href=" not in outside
+
+
+def test_markdown_shows_the_image_and_its_caption(tmp_path):
+    list(write([Figure(out=str(tmp_path / "a.md"), address=f"{SMALL}&words=a_b%0A<c>", view="pair")]))
+    image, _, caption, *_ = (tmp_path / "a.md").read_text().split("\n")
+    assert image.startswith("![") and image.endswith("](a.svg)")
+    assert r"\[N, H, L, S\] = \[2, 4" in caption and "torch" in caption
+
+
+def test_a_csv_holds_the_heads_that_were_asked_for(tmp_path):
+    list(write([Figure(out="a.csv", address=SMALL, heads="2,mean"), Figure(out="b.csv", address=SMALL, view="layers")], tmp_path))
+    assert {line.split(",")[1] for line in (tmp_path / "a.csv").read_text().splitlines()[1:]} == {"2", "average"}
+    assert (tmp_path / "b.csv").read_text().startswith("layer,name,head,")
+
+
+def test_json_is_plotlys(tmp_path):
+    list(write([Figure(out=str(tmp_path / "a.json"), address=SMALL)]))
+    assert json.loads((tmp_path / "a.json").read_text()).keys() == {"data", "layout"}
+
+
+def test_a_path_that_cannot_be_written_is_named_before_anything_is_made(tmp_path):
+    good = Figure(out=str(tmp_path / "a.json"), address=SMALL)
+    (tmp_path / "folder.json").mkdir()
+    for out, said in (("gone/a.json", "make .*gone first"), ("folder.json", "cannot be written: another folder")):
+        with pytest.raises(Wrong, match=said):
+            list(write([good, Figure(out=str(tmp_path / out), address=SMALL)]))
+        assert os.listdir(tmp_path) == ["folder.json"]
+
+
+def test_nothing_half_written_is_left(tmp_path, monkeypatch):
+    def full(self, data):
+        with open(self, "wb") as file:
+            file.write(data[:10])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.write_bytes", full)
+    with pytest.raises(Wrong, match="No space left"):
+        list(write([Figure(out=str(tmp_path / "a.json"), address=SMALL)]))
+    assert os.listdir(tmp_path) == []

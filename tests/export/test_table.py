@@ -1,0 +1,46 @@
+"""Tables hold every number that is shown, in full."""
+
+import csv
+import io
+
+import numpy as np
+
+from mha_viz import Settings, Trained, synthetic, trained
+from mha_viz.analysis import STATISTICS, statistic
+from mha_viz.export.table import statistics_table, weights_table
+
+
+def lines(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_every_cell_that_is_shown_exactly():
+    trace = synthetic(Settings(causal=True, padding_side="left", words='a "b"\nc,d', padding=(1,)))
+    found = lines(weights_table(trace, 0, (2, 5, "mean")))
+    assert len(found) == 3 * trace.weights.shape[2] * trace.weights.shape[3]
+    for line in found:
+        query, key = int(line["query"]), int(line["key"])
+        maps = trace.mean_weights[0] if line["head"] == "average" else trace.weights[0, int(line["head"])]
+        assert line["weight"] == "" if np.isnan(maps[query, key]) else np.float32(line["weight"]) == maps[query, key]
+        assert line["query_token"] == trace.query_tokens[0][query]
+        assert line["padded_query"] == str(int(trace.query_padding[0][query]))
+    assert {line["head"] for line in found} == {"2", "5", "average"}
+
+
+def test_beside_a_also_its_weight_and_the_difference():
+    a, b = synthetic(Settings(seed=8)), synthetic()
+    line = lines(weights_table(b, 0, (1,), a))[3]
+    assert float(line["weight_a"]) == a.weights[0, 1, 0, 3]
+    assert float(line["difference"]) == float(line["weight"]) - float(line["weight_a"])
+    assert "difference" not in weights_table(b, 0, (1,), synthetic(Settings(num_heads=4)))  # whose heads are others
+
+
+def test_statistics_of_every_head_of_every_layer():
+    traces = trained(Trained("induction")).recording.traces
+    found = lines(statistics_table(traces, 0))
+    heads = range(traces[0].weights.shape[1])
+    assert [(line["layer"], line["head"]) for line in found] == [(str(i), str(h)) for i in (0, 1) for h in heads]
+    for name in STATISTICS:
+        right = np.concatenate([statistic(trace, 0, name) for trace in traces])
+        ours = [float("nan") if line[name] == "" else float(line[name]) for line in found]
+        np.testing.assert_array_equal(ours, right.tolist())

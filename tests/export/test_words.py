@@ -1,0 +1,43 @@
+"""Captions, alternative texts and the address in them."""
+
+import numpy as np
+
+from mha_viz.export.figure import Figure
+from mha_viz.export.make import shown
+from mha_viz.export.words import address_of, caption, markdown, view_address_of
+
+
+def what(**asked):
+    return shown(Figure(**asked))
+
+
+def test_a_caption_says_what_of_what_with_which_shapes_settings_and_versions():
+    said = caption(what(address="?num_heads=4&causal=1&head=2&item=1", heads="2,mean"), "pair")
+    assert said.startswith("Attention of head 2 beside the average of all heads, batch item 1 of untrained layer, seed 7.")
+    assert "[N, H, L, S] = [3, 4, 20, 20]; causal, 3 padded tokens per item, right." in said
+    assert "Settings: ?num_heads=4&causal=1&item=1&head=2." in said
+    assert "MHA Explorer" in said and "torch 2." in said and "numpy" in said
+
+
+def test_the_layer_of_several_is_named():
+    assert ", layer 1." in caption(what(address="?source=trained", layer=1), "head")
+
+
+def test_heads_that_were_asked_for_are_told():
+    assert "Attention of heads 2, 5 and their average," in caption(what(heads="2,5,mean"), "heads")
+    assert "Attention of all 8 heads," in caption(what(), "page")
+
+
+def test_the_address_of_what_is_shown_shows_the_same():
+    of_a_model = "?source=trained&model=look-both-ways-2&layer=0&order=index"
+    for address in ("?embed_dim=8&num_heads=4&head=2&words=a+b%0Ac&limits=0%2C0.5", of_a_model):
+        one = what(address=address)
+        again = what(address=address_of(one))
+        assert again.view == one.view and again.source.settings == one.source.settings
+        np.testing.assert_array_equal(again.trace.weights, one.trace.weights)
+    assert address_of(what()) == ""
+    assert view_address_of(what(address="?num_heads=4&head=2")) == "?head=2"
+
+
+def test_nothing_in_markdown_is_taken_for_markdown():
+    assert markdown("a b.svg", "[CLS] *x* <b>", "a_b") == "![\\[CLS\\] \\*x\\* \\<b\\>](a%20b.svg)\n\na\\_b\n"
