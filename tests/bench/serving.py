@@ -13,9 +13,10 @@ VARIANT = Path(__file__).with_name("variant.py")
 
 @contextmanager
 def serving(variant=""):
-    """The address at which the page is served, with ``variant`` (see variant.py) taken away."""
+    """The address at which the page is served, with ``variant`` (see variant.py) taken away; the whole "app" as it is."""
     port = free_port()
-    command = [sys.executable, "-m", "streamlit", "run", str(VARIANT), f"--server.port={port}", "--server.headless=true"]
+    script = ROOT / "app.py" if variant == "app" else VARIANT
+    command = [sys.executable, "-m", "streamlit", "run", str(script), f"--server.port={port}", "--server.headless=true"]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "MHA_BENCH": variant}
     process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:

@@ -1,7 +1,8 @@
 """The Explore page as it is, or with one thing taken away, so that both can be served and compared. ``MHA_BENCH`` says what:
 
 "unfrozen": the garbage collector walks over torch, plotly and all sessions after every change, as Streamlit has it by itself;
-"chart": the picture is drawn by ``st.plotly_chart``; "bare": nothing but one live picture of the same kind, and a field for the seed.
+"chart": the picture is drawn by ``st.plotly_chart``; "bare": nothing but one live picture of the same kind, and a field for the seed;
+"one figure": torch is imported, and one figure drawn by ``st.plotly_chart``.
 """
 
 import gc
@@ -37,6 +38,15 @@ def bare():
     live(spec(trace, view, "light", measured_width("picture")), key="picture", alt=describe(trace, view))
 
 
+def one_figure():
+    import numpy as np
+    import plotly.graph_objects as go
+    import torch
+
+    weights = torch.rand(20, 20, generator=torch.Generator().manual_seed(7)).numpy()
+    st.plotly_chart(go.Figure(go.Heatmap(z=np.ascontiguousarray(weights))), theme=None)
+
+
 st.set_page_config(layout="wide")
 variant = os.environ.get("MHA_BENCH", "")
 if variant == "unfrozen":
@@ -51,5 +61,10 @@ if variant == "bare":
 
     warm_up()
     bare()
+elif variant == "one figure":
+    from mha_viz.pages.warm import warm_up
+
+    warm_up()
+    one_figure()
 else:
     runpy.run_path(str(PAGE), run_name="__main__")

@@ -1,0 +1,55 @@
+"""Every page in Chromium: from navigation to its last picture, against a bare page that imports torch and draws one figure."""
+
+import shutil
+import statistics
+
+from playwright.sync_api import sync_playwright
+
+from mha_viz.pages.places import PAGES
+from tests.bench.clock import Row
+from tests.bench.serving import serving
+from tests.conftest import QUIET
+
+TURNS = 5
+METHOD = "headless Chromium, 1440 × 900, warm server, warm cache; from navigation to the last change of a picture; A B A B"
+LAST = {"validate": ".verdicts", "about": "[data-testid=stMain] h2"}  # what stands for a picture where a page has none
+WATCH = """
+window.last = 0;
+const picture = '.js-plotly-plot, .verdicts, [data-testid=stMain] h2';
+const near = (node) => (node.nodeType === 1 ? node : node.parentElement)?.closest?.(picture) ?? node.querySelector?.(picture);
+new MutationObserver((changes) => {
+    const seen = changes.some(({ target, addedNodes }) => near(target) || [...addedNodes].some(near));
+    if (seen) window.last = performance.now();
+}).observe(document, { childList: true, subtree: true, attributes: true });
+"""
+QUIETLY = """(last) => document.querySelector('[data-testid=stApp][data-test-script-state=notRunning]')
+    && document.querySelector(last) && window.last && performance.now() - window.last > 1500"""
+
+
+def rows():
+    with serving("app") as app, serving("one figure") as bare, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=QUIET)
+        urls = {"": f"http://{bare}"} | {name: f"http://{app}/{'' if name == 'explore' else name}" for name in PAGES}
+        waits = {name: [] for name in urls}
+        pages = {host: browser.new_context(viewport={"width": 1440, "height": 900}) for host in (app, bare)}  # a cache each
+        for turn in range(TURNS + 1):
+            for name, url in urls.items():
+                waits[name].append(opened(pages[bare if name == "" else app], url, LAST.get(name, ".main-svg")))
+                if turn == 0:
+                    waits[name].clear()  # which fills the caches
+        browser.close()
+    taken = {name: statistics.median(found) for name, found in waits.items()}
+    for name, title in PAGES.items():
+        measured = f"{taken[name] / taken['']:.2f}× ({taken[name] / 1000:.2f} s against {taken[''] / 1000:.2f} s)"
+        yield Row(f"page “{title}”, from navigation to its last picture, against a bare page with one figure", measured, "≤ 1.5×", METHOD)
+
+
+def opened(context, url, last):
+    """Milliseconds from navigation to the last change of a picture, one of which is ``last``."""
+    page = context.new_page()
+    page.add_init_script(WATCH)
+    page.goto(url)
+    page.wait_for_function(QUIETLY, arg=last, timeout=60_000)
+    taken = page.evaluate("window.last")
+    page.close()
+    return taken
