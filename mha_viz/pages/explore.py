@@ -10,6 +10,7 @@ from mha_viz.pages.shapes import mode, shape_strip
 from mha_viz.pages.stage import Subject, changed_trace, choose_cells, heads_and_average
 from mha_viz.pages.statistics_table import statistics_table
 from mha_viz.pages.toolbar import toolbar
+from mha_viz.sources.source import Source, source_name
 
 
 def page():
@@ -39,7 +40,8 @@ def stage():
     st.session_state.staged = True
     settings, trace, _ = current()
     with st.container(key="stage"):
-        heads_and_average(Subject(trace, settings, 0, draft.spelled, draft.unspelled, lambda other, _: trace_of(other)), paint_and_choose)
+        of = Source(source_name(settings), (trace,), settings)
+        heads_and_average(Subject(of, 0, settings, draft.spelled, draft.unspelled, lambda other, _: trace_of(other)), paint_and_choose)
         statistics_table([changed_trace(trace, st.session_state.view)[0]], st.session_state.view)
     draft.write_address()
 

@@ -1,5 +1,6 @@
 """The model that is looked at: where it comes from, the layer that is chosen of it, and its checks."""
 
+from dataclasses import replace
 from shlex import quote as quoted
 
 import streamlit as st
@@ -11,6 +12,7 @@ from mha_viz.pages.messages import plain, say_error, say_notes
 from mha_viz.pages.stage import changed_trace
 from mha_viz.pages.toolbar import show
 from mha_viz.pages.warm import warm_up
+from mha_viz.sources.source import Source
 
 SOURCES = {"trained": from_trained, "pretrained": from_pretrained, "file": from_file}
 WORDS = {"trained": "shipped", "pretrained": "pretrained", "file": "file"}
@@ -68,18 +70,20 @@ def choose_layer(label_visibility="collapsed", rerun=CHOICES):
     )  # fmt: skip
 
 
+def looked_at():
+    """The Source that is looked at."""
+    kind, settings, traces = st.session_state.source, source.settings(), here().recording().traces
+    if kind == "file":
+        return Source(settings.file, traces)
+    return Source(settings.model if kind == "trained" else settings.name, traces, settings)
+
+
 def checks():
     """The checks of the layer that is looked at, and of its model, run while one watches."""
-    from mha_viz.sources.source import Source
-
-    kind, settings, view = st.session_state.source, source.settings(), st.session_state.view
+    kind, view, of = st.session_state.source, st.session_state.view, looked_at()
     index, trace = layer()
-    traces = list(here().recording().traces)
+    traces = list(of.traces)
     traces[index], _ = changed_trace(trace, view)
-    if kind == "file":
-        of, command = Source(settings.file, tuple(traces)), quoted(settings.file)
-    else:
-        name = settings.model if kind == "trained" else settings.name
-        of = Source(name, tuple(traces), settings)
-        command = f"--address {quoted(f'?source={kind}&{source.spelled(settings)}'.rstrip('&'))}"
-    checked(Checked(of, index, view.what_if, command))
+    address = f"?source={kind}&{source.spelled(source.settings())}".rstrip("&")
+    command = quoted(of.name) if kind == "file" else f"--address {quoted(address)}"
+    checked(Checked(replace(of, traces=tuple(traces)), index, view.what_if, command))

@@ -6,7 +6,7 @@ from mha_viz.pages import from_trained, source
 from mha_viz.pages.draft import CHOICES, draw
 from mha_viz.pages.head_panel import head_panel
 from mha_viz.pages.messages import plain, say_notes
-from mha_viz.pages.model import begin, checks, choose_layer, here, layer
+from mha_viz.pages.model import begin, checks, choose_layer, here, layer, looked_at
 from mha_viz.pages.places import enter
 from mha_viz.pages.save import save
 from mha_viz.pages.shapes import trace_strip
@@ -74,11 +74,10 @@ def toolbar_alone():
 def stage():
     """What is shown of the chosen layer."""
     st.session_state.staged = True
-    index, trace = layer()
-    module = here()
-    subject = Subject(trace, source.settings(), index, source.spelled, source.unspelled, module.trace_of)
+    index, module = layer()[0], here()
+    subject = Subject(looked_at(), index, source.settings(), source.spelled, source.unspelled, module.trace_of)
     with st.container(key="stage"):
-        heads_and_average(subject, choose_and_mark, len(module.recording().traces) == 1, look_again)
+        heads_and_average(subject, choose_and_mark, look_again)
     if not st.session_state.get("playing"):  # Back should not lead through every snapshot that was played
         source.write_address()
 

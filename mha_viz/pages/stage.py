@@ -7,41 +7,47 @@ from urllib.parse import parse_qsl, urlencode
 import streamlit as st
 
 from mha_viz.core.rules import Wrong
-from mha_viz.core.trace import Trace
 from mha_viz.pages.changes import changes
 from mha_viz.pages.messages import say_error, say_findings, say_notes, say_wrong_view
 from mha_viz.pages.number_panel import number_panel
+from mha_viz.pages.save import keep_for_saving
 from mha_viz.pages.shapes import chosen_number, what_average_hides
 from mha_viz.pages.toolbar import change
 from mha_viz.settings import View, read, to_address
 from mha_viz.settings.interventions import read_interventions, told
 from mha_viz.settings.view import PLACE
+from mha_viz.sources.source import Source
 
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """What a page looks at: a ``trace``, the ``settings`` (a frozen dataclass) that it was made from, the ``layer`` of these that it
-    is, and how another is had.
+    """What a page looks at: the ``layer`` of a ``source``, the ``settings`` (a frozen dataclass) that the page has for it, and how
+    another is had.
 
     ``spell`` writes settings as the query part of an address; ``unspell`` reads that and raises Wrong where it spells none;
     ``trace_of(settings, layer)`` makes a Trace. So A, which is pinned, can be kept in an address and had again.
     """
 
-    trace: Trace
-    settings: object
+    source: Source
     layer: int
+    settings: object
     spell: Callable
     unspell: Callable
     trace_of: Callable
 
+    @property
+    def trace(self):
+        return self.source.traces[self.layer]
 
-def heads_and_average(subject, choose_cells, strip=True, on_look=None):
+
+def heads_and_average(subject, choose_cells, on_look=None):
     """The picture, in which ``choose_cells(choices)`` hears what a person chooses, and the numbers that belong to it.
 
-    It has no ``strip`` of all heads where a page shows them elsewhere. ``on_look()`` hears of another width or theme.
+    ``on_look()`` hears of another width or theme.
     """
     from mha_viz.analysis import choose, shown_trace
     from mha_viz.components import live, measured_width
+    from mha_viz.export.views import Shown, page
 
     view = st.session_state.view
     changed, wrong_change = changed_trace(subject.trace, view)
@@ -49,7 +55,8 @@ def heads_and_average(subject, choose_cells, strip=True, on_look=None):
     st.session_state.pinnable = spelled(subject, view)
     choice = choose(trace, view)
     a, pinned, wrong_pin = pinned_trace(subject, view)
-    st.session_state.setdefault("saved", [])[:] = trace, choice, pinned  # for whoever asks to save what is shown
+    shown = Shown(subject.source, trace, view, a=pinned)
+    keep_for_saving(shown)
     with st.container(key="findings"):
         say_wrong_view()
         for wrong in wrong_change:
@@ -60,7 +67,7 @@ def heads_and_average(subject, choose_cells, strip=True, on_look=None):
             what = told(read_interventions(view.what_if))
             st.caption(f"What if: {' '.join(what)} In this layer alone; the picture shows what it would do with the same input.")
     look = {"theme": st.context.theme.type or "light", "width": measured_width("picture")}
-    figure, alt = picture(trace, pinned, view, look, strip)
+    figure, alt = page(shown, **look)
     live(
         figure, key="picture", alt=alt, on_choose=choose_cells, on_reset=let_go, on_look=on_look, save=st.session_state.get("saving")
     )  # fmt: skip
@@ -85,21 +92,6 @@ def changed_trace(trace, view, kept_as="changed"):
         except Wrong as wrong:
             return trace, [wrong]
     return kept[2], []
-
-
-def picture(trace, pinned, view, look, strip):
-    """Maps or lines of this Trace, or beside those of the one that is pinned: the figure, and what it shows in words."""
-    if pinned is not None:
-        from mha_viz.figures.compare import describe_difference, difference_spec
-
-        return difference_spec(pinned, trace, view, **look), describe_difference(pinned, trace, view)
-    if view.picture == "lines":
-        from mha_viz.figures import lines
-
-        return lines.spec(trace, view, **look), lines.describe_lines(trace, view)
-    from mha_viz.figures.heads import describe, spec
-
-    return spec(trace, view, **look, strip=strip), describe(trace, view)
 
 
 def spelled(subject, view):

@@ -1,16 +1,12 @@
 """What stands around the picture: one number opened, the wrong layout, warnings, a mask of one's own, the tiny case, Save."""
 
-import csv
-import io
 import re
 
 import numpy as np
 import pytest
 
-from mha_viz import Settings, View, synthetic
-from mha_viz.analysis import choose
+from mha_viz import Settings, synthetic
 from mha_viz.pages.layout_demo import leak_table, leaks_in_words
-from mha_viz.pages.save import table
 from tests.app.screen import held, opened, page_text, press, read, set_to, whole, widgets
 
 TINY = {"case": "tiny", "embed_dim": "4", "num_heads": "2", "batch_size": "1", "seq_len": "3", "padding": ""}
@@ -129,13 +125,6 @@ def test_beside_a_the_chosen_cell_says_both_and_the_change():
     assert f"{b:.6f}" in said and f"A {a:.6f} · B − A {b - a:+.6f}" in said
 
 
-def test_the_table_beside_a_holds_the_difference():
-    a, b = synthetic(Settings(seed=8)), synthetic()
-    line = list(csv.DictReader(io.StringIO(table(b, choose(b, View(heads=(1,))), a))))[3]
-    assert float(line["weight_a"]) == a.weights[0, 1, 0, 3]
-    assert float(line["difference"]) == float(line["weight"]) - float(line["weight_a"])
-
-
 def test_the_tiny_case_comes_and_goes_without_loss():
     at = set_to(opened(embed_dim="64", seed="11", causal="1"), "case", "tiny")
     assert "q, k, v [N 1, H 2, L 3, D 2]" in read(at, "shapes")
@@ -185,18 +174,6 @@ def test_limits_that_are_none_are_named_and_the_view_stays(typed, message):
     at = set_to(at, "view_limits", typed)
     assert message in page_text(at).replace("\\", "")
     assert "limits" not in at.query_params
-
-
-def test_the_table_holds_every_cell_that_is_shown_exactly():
-    trace = synthetic(Settings(causal=True, padding_side="left", words='a "b"\nc,d', padding=(1,)))
-    lines = list(csv.DictReader(io.StringIO(table(trace, choose(trace, View(heads=(2, 5)))))))
-    assert len(lines) == 3 * trace.weights.shape[2] * trace.weights.shape[3]
-    for line in lines:
-        query, key = int(line["query"]), int(line["key"])
-        maps = trace.mean_weights[0] if line["head"] == "average" else trace.weights[0, int(line["head"])]
-        assert line["weight"] == "" if np.isnan(maps[query, key]) else np.float32(line["weight"]) == maps[query, key]
-        assert line["query_token"] == trace.query_tokens[0][query]
-    assert {line["head"] for line in lines} == {"2", "5", "average"}
 
 
 def test_an_address_that_points_beyond_the_trace_says_so_until_something_changes():
