@@ -23,7 +23,7 @@ bench: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.bench
 
 pictures: $(VENV)/dev.stamp
-	$(BIN)/python docs/pictures.py
+	$(BIN)/python -m mha_viz export --batch docs/figures.toml
 
 clean:
 	rm -rf $(VENV)
