@@ -6,11 +6,12 @@ import streamlit as st
 
 from mha_viz.core.rules import Wrong, divisors
 from mha_viz.pages import draft
-from mha_viz.pages.decode_numbers import beside_each_other, cache_grows, compared, differences, step_in_words, timings, works
+from mha_viz.pages.decode_numbers import beside_each_other, cache_grows, compared, differences, step_in_words, works
 from mha_viz.pages.draft import CHOICES
 from mha_viz.pages.looked_at import begin, of_model, say_of_model, say_what_is_wrong, told, write_address
 from mha_viz.pages.looked_at import current as looked_at
 from mha_viz.pages.messages import plain, say_error, say_not_current, say_notes, say_wrong, spelled
+from mha_viz.pages.timed import timings
 from mha_viz.pages.toolbar import change, show
 from mha_viz.pages.warm import synthetic_trace
 from mha_viz.settings import Settings

@@ -141,32 +141,6 @@ def kinds_of_heads(H, G):
     return sorted({*found, G, 1}, reverse=True)
 
 
-def timings(found, look):
-    """Seconds with and without the cache on this machine, where somebody asks for them."""
-    from mha_viz.studies.decoding import time_decoding
-
-    decoding = found.decoding
-    section("Work, timed", "One sequence of random tokens through this layer, twice as long each time, under 2 s in all.")
-    asked = st.button("Time both on this machine")
-    kept, what = st.session_state.get("timed"), (decoding.layer, decoding.num_kv_heads, decoding.dtype)
-    if asked:
-        bar, timed = st.progress(0.0), []
-        for one in time_decoding(decoding.layer, num_kv_heads=decoding.num_kv_heads, dtype=decoding.dtype):
-            timed.append(one)
-            bar.progress(min(len(timed) / 6, 1.0), f"{one.length} tokens")
-        bar.empty()
-        kept = st.session_state.timed = *what, timed
-    if kept is None or kept[:3] != what:
-        return
-    last = kept[3][-1]
-    st.html(
-        f"<p class='hides'>{last.length} tokens: <b>{last.cached:.3f} s</b> with the cache, <b>{last.again:.3f} s</b> without, "
-        f"{last.again / last.cached:.1f} times as long. At few tokens a call costs more than its work.</p>"
-    )
-    lines = {"with the cache": [one.cached for one in kept[3]], "without": [one.again for one in kept[3]]}
-    draw([one.length for one in kept[3]], lines, "tokens", "seconds", "timed", look, log=True, unit="{:.4f} s")
-
-
 def beside_each_other(look):
     """Two places for graphs, one under the other where there is little room, and the look that fits into one."""
     if look["width"] < NARROW:

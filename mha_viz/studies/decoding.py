@@ -19,24 +19,25 @@ class Timing:
     again: float
 
 
-def time_decoding(layer, *, num_kv_heads=None, dtype="float32", lengths=LENGTHS, seconds=1.5, seed=0) -> Iterator[Timing]:
-    """A Timing for each of ``lengths``, shortest first, of one sequence of random tokens; no longer ones once ``seconds`` have gone by.
+def time_decoding(layer, *, num_kv_heads=None, dtype="float32", lengths=LENGTHS, seconds=3.0, seed=0) -> Iterator[Timing]:
+    """A Timing for each of ``lengths``, shortest first, of one sequence of random tokens; no longer ones once ``seconds`` were spent.
 
-    Each is the faster of two runs, the first of which also warms up. Without the cache a step runs the layer on all tokens so far and
-    keeps the last output alone, as generating without a cache does.
+    Whoever asks may wait between two, or stop. Each is the faster of two runs, the first of which also warms up. Without the cache a
+    step runs the layer on all tokens so far and keeps the last output alone, as generating without a cache does.
     """
     import torch
 
-    began, last = time.perf_counter(), 0.0
+    spent = last = 0.0
     for length in lengths:
-        if time.perf_counter() - began + 4 * last > seconds:  # twice the length is four times the work without the cache
+        if spent + 4 * last > seconds:  # twice the length is four times the work without the cache
             return
         start = time.perf_counter()
         decoder = Decoder(layer, Mask(length, length, len(layer.extra_keys), causal=True), 1, num_kv_heads=num_kv_heads, dtype=dtype)
         x = torch.randn(1, length, layer.embed_dim, generator=torch.Generator().manual_seed(seed)).to(decoder.dtype)  # [1, L, E]
         cached, again = (min(_run(run, decoder, x) for _ in range(2)) for run in (with_cache, without_cache))
-        yield Timing(length, cached, again)
         last = time.perf_counter() - start
+        spent += last
+        yield Timing(length, cached, again)
 
 
 def with_cache(decoder, x, added):

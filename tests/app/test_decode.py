@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 from mha_viz import Settings, attend, synthetic
 from mha_viz.analysis.decoding import difference, hint_difference, lengths, works
 from mha_viz.core.decode import cache_bytes, decode, share_kv
+from mha_viz.pages import timed
 from tests.app.screen import APP, decoded, errors, figure, held, page_text, press, read, sent, set_to, to_page
 
 
@@ -174,7 +175,8 @@ def test_how_a_cache_grows():
     assert at.query_params["cache_layers"] == "4"
 
 
-def test_both_ways_are_timed_when_somebody_asks():
+def test_both_ways_are_timed_when_somebody_asks(monkeypatch):
+    monkeypatch.setattr(timed, "SLICE", 1000)  # nothing ticks here
     at = page(embed_dim="16", num_heads="2")
     assert not [alt for alt in graphs(at) if alt.startswith("Over tokens 16")]
     at = press(at, "Time both")
@@ -182,6 +184,17 @@ def test_both_ways_are_timed_when_somebody_asks():
     assert re.search(r"with the cache: from 0\.\d{4} s to \d+\.\d{4} s; without: from", alt)
     at = set_to(at, "view_kv_heads", 1)
     assert not [alt for alt in graphs(at) if alt.startswith("Over tokens 16")], "that was another cache"
+
+
+def test_timing_shows_how_far_it_is_and_what_was_measured_when_it_was_stopped(monkeypatch):
+    monkeypatch.setattr(timed, "SLICE", 0)
+    at = press(page(embed_dim="16", num_heads="2"), "Time both")
+    assert any(button.label == "Stop" for button in at.button)
+    measured = len(at.session_state["timing"].done)
+    at = press(at, "Stop")
+    assert len(at.session_state["timing"].done) == measured >= 1
+    assert next(alt for alt in graphs(at) if alt.startswith("Over tokens 16"))
+    assert any(button.label == "Time both again" for button in at.button)
 
 
 @pytest.mark.parametrize(
