@@ -123,9 +123,21 @@ def row(check):
     compared = f"Compared: {check.compared}." if check.compared else "Nothing was compared."
     return (
         f"<details class='check {name}'><summary><span class='verdict'>{MARKS[check.verdict]} {check.verdict}</span> "
-        f"<span class='title'>{escape(check.title)}</span> {of}<span class='words'>{escape(check.words)}</span></summary>"
+        f"<span class='title'>{escape(check.title)}</span> {of}<span class='words'>{escape(check.words)}</span>"
+        f"{bars(check.by_head)}</summary>"
         f"<p>{escape(compared)} {seconds(check.seconds)}</p></details>"
     )
+
+
+def bars(by_head):
+    """A bar for each head, as long as its figure is beside the largest; nothing where there are none."""
+    if not by_head or not max(by_head):
+        return ""
+    drawn = "".join(
+        f"<span title='head {head}: {value:.3g}'><b style='--share:{value / max(by_head):.3f}'></b><i>{head}</i></span>"
+        for head, value in enumerate(by_head)
+    )
+    return f"<span class='bars' role='img' aria-label='a bar for each of {len(by_head)} heads'>{drawn}</span>"
 
 
 def seconds(figure):

@@ -7,7 +7,8 @@ import pytest
 
 import mha_viz as mv
 from mha_viz import Settings, Trained, synthetic, trained
-from mha_viz.analysis.validation import QUESTIONS, contract_text
+from mha_viz.analysis.validation import QUESTIONS, Subject, contract_text
+from mha_viz.analysis.validation.gradients import head_norms
 from mha_viz.pages import checked, warm
 from mha_viz.sources.source import source
 from mha_viz.studies.validation import OF_TRAINED, validate
@@ -53,6 +54,15 @@ def test_every_check_of_the_layer_is_told():
     assert "Nothing that could be checked fails" in said and "28 pass, 0 fail, 1 cannot run" in said
     assert "“No query is moved by what comes later”" in said
     assert "python -m mha_viz validate" in said
+
+
+def test_the_gradients_of_each_head_are_bars():
+    norms = head_norms(Subject(synthetic(Settings())))
+    said = " ".join(html.value for html in page().get("html"))
+    drawn = re.findall(r"<span title='head (\d+): (\S+)'><b style='--share:([\d.]+)'></b><i>(\d+)</i></span>", said)
+    assert [int(head) for head, *_ in drawn] == list(range(8)) == [int(label) for *_, label in drawn]
+    np.testing.assert_allclose([float(height) for *_, height, _ in drawn], norms / norms.max(), atol=6e-4)
+    assert [value for _, value, *_ in drawn] == [f"{norm:.3g}" for norm in norms]
 
 
 def test_what_does_not_hold_is_named_first():

@@ -18,7 +18,8 @@ class Check:
 
     ``compared`` says what was held beside what, ``figure`` how far it was off or how many were, and ``tolerance`` the most that it
     may be for the dtype; the ``least`` in its place for a figure that has to be larger. Each is None where there is none. ``verdict`` is
-    "pass", "fail" or "cannot run", which counts as neither; ``words`` say it plainly. ``of`` names the layer.
+    "pass", "fail" or "cannot run", which counts as neither; ``words`` say it plainly. ``of`` names the layer. ``by_head`` is what was
+    measured of each head, where the figure is made of that.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Check:
     words: str
     seconds: float
     of: str = ""
+    by_head: tuple[float, ...] = ()
 
     @property
     def measured(self):
@@ -56,6 +58,7 @@ class Measured:
     bad: str
     tolerance: float | None = None
     least: float | None = None
+    by_head: tuple[float, ...] = ()
 
     @property
     def verdict(self):
@@ -82,18 +85,18 @@ class Question:
     def ask(self, subject):
         """The Check of this subject."""
         began = time.perf_counter()
-        least = tolerance = None
+        least, tolerance, by_head = None, None, ()
         try:
             found = self.measure(subject)
             compared, figure, tolerance, least, verdict = found.compared, found.figure, found.tolerance, found.least, found.verdict
-            words = found.good if verdict == PASS else found.bad
+            words, by_head = found.good if verdict == PASS else found.bad, found.by_head
         except Cannot as why:
             compared, figure, verdict, words = why.compared, why.figure, CANNOT, str(why)
         except (Wrong, RuntimeError, AssertionError, MemoryError) as error:
             compared, figure, verdict = "", None, CANNOT
             words = str(error) if isinstance(error, Wrong) else f"PyTorch refuses: {type(error).__name__}: {error}"
         seconds = time.perf_counter() - began
-        return Check(self.name, self.title, compared, figure, tolerance, least, verdict, words, seconds, subject.name)
+        return Check(self.name, self.title, compared, figure, tolerance, least, verdict, words, seconds, subject.name, by_head)
 
 
 def question(name, title):

@@ -164,6 +164,7 @@ def gradients_heads(s):
         f"the smallest norm of a head's gradients ({whose}), relative to the largest", share,
         f"Norms by head: {listed}.",
         f"No gradient reaches {number(len(dead), 'head')}: {', '.join(map(str, dead[:16]))}. By head: {listed}.", least=NOISE,
+        by_head=tuple(norms.tolist()),
     )  # fmt: skip
 
 
