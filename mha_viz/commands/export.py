@@ -60,12 +60,14 @@ def make(figures, batch=None):
 
     folder = Path(batch).parent if batch else Path()
     records, began = {}, time.perf_counter()
-    for figure, spec in write(figures, folder):
-        size, now = Path(folder, figure.out).stat().st_size, time.perf_counter()
-        print(f"{figure.out}  {size:,} bytes  {now - began:.1f} s", flush=True)
-        records[figure.out], began = recorded(figure, spec, folder), now
-    if batch:
-        write_lock(batch, records)
+    try:
+        for figure, spec in write(figures, folder):
+            size, now = Path(folder, figure.out).stat().st_size, time.perf_counter()
+            print(f"{figure.out}  {size:,} bytes  {now - began:.1f} s", flush=True)
+            records[figure.out], began = recorded(figure, spec, folder), now
+    finally:
+        if batch:  # those that were made, also where a later one cannot be
+            write_lock(batch, records)
     return 0
 
 

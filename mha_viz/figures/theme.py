@@ -17,7 +17,8 @@ FONT = '"Source Sans", "Source Sans 3", "Source Sans Pro", Arial, sans-serif'
 class Theme:
     """Colours as #rrggbb: ``paper`` behind everything, ``text`` and quieter ``soft`` text, ``line`` around a tile, ``hatch`` for
     cells that hold no weight, ``choice`` for what is chosen and ``rest`` for bars that are not, ``ink`` for weights from zero to the
-    largest, ``more`` and ``less`` for what was won and what was lost, from nothing to the most."""
+    largest, ``more`` and ``less`` for what was won and what was lost, from nothing to the most. ``hatched`` is how wide the lines of a
+    hatch are, of the usual width: black ones would be louder than the weights."""
 
     paper: str
     text: str
@@ -29,6 +30,7 @@ class Theme:
     ink: tuple[str, ...]
     more: tuple[str, ...]
     less: tuple[str, ...]
+    hatched: float = 1.0
 
     def dressed(self, colors):
         """This theme with the colours that View calls "ink", "viridis", "cividis" or "grey": from zero, nearest to the paper, to
@@ -76,6 +78,7 @@ THEMES = {
         ink=GREYS["light"],
         more=("#838383", "#747474", "#666666", "#595959", "#4b4b4b", "#3e3e3e", "#323232", "#262626", "#1a1a1a"),
         less=("#838383", "#919191", "#a0a0a0", "#afafaf", "#bfbfbf", "#cfcfcf", "#dfdfdf", "#efefef", "#ffffff"),
+        hatched=0.4,
     ),
 }  # fmt: skip
 

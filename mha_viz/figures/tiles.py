@@ -126,7 +126,7 @@ def hatches(cells, origins, axes, theme, size, step=(1, 1)):
         x0, y0 = origins[tile].T - 0.5
         pattern = {
             "shape": LOOKS[name][1], "size": 2 * size if name == "once" else size, "fillmode": "replace", "fgcolor": theme.hatch,
-            "solidity": {"padded": 0.2, "once": 0.15}.get(name, 0.3),
+            "solidity": round({"padded": 0.2, "once": 0.15}.get(name, 0.3) * theme.hatched, 3),
             "bgcolor": "rgba(0,0,0,0)" if name == "once" else theme.paper,  # what was lost, or won, is seen through it
         }  # fmt: skip
         traces.append({
