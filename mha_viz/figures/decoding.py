@@ -14,58 +14,65 @@ from mha_viz.figures import tiles
 from mha_viz.figures.curves import DASHES, apart, known
 from mha_viz.figures.geometry import NARROW, NICE, Box
 from mha_viz.figures.labels import Names, escape, visible, width_of
+from mha_viz.figures.margins import EDGE
+from mha_viz.figures.parts import ALL
 from mha_viz.figures.scale import Scale
 from mha_viz.figures.sheet import Sheet
 from mha_viz.figures.theme import FONT, THEMES, readable_on
 from mha_viz.settings import View
 
 LEFT = 84  # px for the names of heads
-TITLE = 26  # px above a panel
 BESIDE = 104  # px beside the panels for the colour bars
 WORDS = 340  # px that a panel's title takes at most
 ORIGIN = np.zeros((1, 2))  # of the only tile on its axes
 FEW = 4  # keys: a row of fewer has large weights whatever the layer does
 
 
-def cache(found, lengths, token, item=0, view=None, theme="light", width=1104):
+def cache(found, lengths, token, item=0, view=None, theme="light", width=1104, parts=ALL):
     """The step that reads ``token``: q, k and v of every head, a column per token, and the new row of each head's map.
 
     ``found`` is a Beside, ``lengths`` (‖q‖ [H, L], ‖k‖, ‖v‖ [G, L]). Columns to the left of the outlined ones are in the cache, those
-    outlined are new, those to the right are not there yet. Colours mean the same at every step.
+    outlined are new, those to the right are not there yet. Colours mean the same at every step. ``parts`` are what stands around the
+    panels.
     """
     view, narrow, decoding = view or View(), width < NARROW, found.decoding
-    sheet = Sheet(width, THEMES[theme].dressed(view.colors))
+    sheet, left = Sheet(width, THEMES[theme].dressed(view.colors), parts), LEFT if parts.labels else EDGE
     step, shown = decoding.steps[found.step_of(token)], _shown(found, lengths, token, item)
     scales = {"length": _scale_of_lengths(lengths), "weight": _scale_of_weights(decoding, item, view)}
     columns = shown["weights"].shape[1]
-    cell = (width - LEFT - (8 if narrow else BESIDE)) / columns
+    cell = (width - left - (8 if narrow or not parts.bar else BESIDE)) / columns
     cell = min(int(cell) if cell >= 4 else cell, 64)  # whole px draw even cells
     texts = [*decoding.batch.key_tokens[item], *decoding.layer.extra_keys]
     names, top, boxes, panels = Names(texts, 96, _padded(decoding, item, columns)), 0, {}, []
     for name, values in shown.items():
-        box = boxes[name] = Box(LEFT, top + TITLE, columns * cell, len(values) * _height(len(values), name))
-        sheet.title(LEFT, top + 12, *_titles(found, name, step))
+        top = sheet.title(left, top, *_titles(found, name, step))
+        box = boxes[name] = Box(left, top, columns * cell, len(values) * _height(len(values), name))
         panels.append(_panel(sheet, box, name, values, scales["weight" if name == "weights" else "length"], step, decoding))
         top = box.bottom + 8
-    top += sheet.names_below(names, LEFT, cell, top - 4, token) - 4
-    sheet.say(LEFT - 8, top - 10, "token", 13, sheet.theme.soft, "right")
-    if narrow:
-        room = max(min(width - LEFT - 8, 480), 160)
-        bars = {"weight": Box(LEFT, top + 34, room, 14), "length": Box(LEFT, top + 96, room, 14)}
+    top += sheet.names_below(names, left, cell, top - 4, token, "token") - 4
+    if not parts.bar:
+        bars = {}
+    elif narrow:
+        aside = max(left, 30)  # half a number
+        room = max(min(width - aside - (8 if parts.labels else 30), 480), 160)
+        bars = {"weight": Box(aside, top + 34, room, 14), "length": Box(aside, top + 96, room, 14)}
         top += 146
     else:
-        right, last = LEFT + max(columns * cell, min(WORDS, width - LEFT - BESIDE)) + 18, boxes["weights"]
+        words = min(WORDS, width - left - BESIDE) if parts.title else 0
+        right, last = left + max(columns * cell, words) + 18, boxes["weights"]
         bars = {
             "weight": Box(right, last.y, 14, max(last.height, 96)),
             "length": Box(right, boxes["q"].y, 14, boxes["v"].bottom - boxes["q"].y),
         }
         top = max(top, bars["weight"].bottom)
-    tiles.put_in_legend(sheet.data)
+    if parts.legend:
+        tiles.put_in_legend(sheet.data)
     noted = any(trace.get("showlegend") for trace in sheet.data)
     height = math.ceil(top) + 8 + 26 * noted
     coloraxes = {}
     for name, axis in (("weight", "coloraxis"), ("length", "coloraxis2")):
-        coloraxes |= scales[name].coloraxes(sheet.theme, sheet.color_bar(bars[name], height, narrow, scales[name]), axis)
+        bar = sheet.color_bar(bars[name], height, narrow, scales[name]) if parts.bar else None
+        coloraxes |= scales[name].coloraxes(sheet.theme, bar, axis)
     if "coloraxis9" in coloraxes:
         sheet.data.append(tiles.bar_only("coloraxis9", panels[-1]["axes"]))
     return sheet.figure(
@@ -75,7 +82,7 @@ def cache(found, lengths, token, item=0, view=None, theme="light", width=1104):
             "chosen": {"head": None, "query": None, "key": token},
         },
         legend={
-            "orientation": "h", "x": LEFT / width, "xanchor": "left", "y": 26 / height, "yanchor": "top", "bgcolor": "rgba(0,0,0,0)",
+            "orientation": "h", "x": left / width, "xanchor": "left", "y": 26 / height, "yanchor": "top", "bgcolor": "rgba(0,0,0,0)",
             "itemclick": False, "itemdoubleclick": False, "itemsizing": "constant", "tracegroupgap": 0,
         },
     )  # fmt: skip
@@ -97,7 +104,7 @@ def _panel(sheet, box, name, values, scale, step, decoding):
         look = "undefined" if there[:, ~late[0]].all() else "masked"
         sheet.data += tiles.hatches({look: there[None]}, ORIGIN, axes, sheet.theme, 8 if high >= 12 else 5)
         blanks = np.where(late[0], "not there yet", tiles.LOOKS[look][0])
-        if wide >= 42 and high >= 18:
+        if sheet.parts.values and wide >= 42 and high >= 18:
             colors = [readable_on(scale.color_at(sheet.theme, value)) for value in drawn[~missing].tolist()]
             sheet.data.append(tiles.numbers(values, missing, colors, axes))
     edges = np.array([[-0.5], [heads - 0.5], [-0.5], [columns - 0.5]])
@@ -274,8 +281,8 @@ def _name_heads(sheet, box, heads, word):
     """As many of the heads' names as fit, left of their lines."""
     pitch = box.height / heads
     step = next(step for step in NICE if step * pitch >= 15)
-    for h in range(0, heads, step):
-        sheet.say(LEFT - 8, box.y + (h + 0.5) * pitch, f"{word} {h}", 13, sheet.theme.text, "right")
+    for h in range(0, heads, step) if sheet.parts.labels else ():
+        sheet.say(box.x - 8, box.y + (h + 0.5) * pitch, f"{word} {h}", 13, sheet.theme.text, "right")
 
 
 def _log_ticks(low, high):

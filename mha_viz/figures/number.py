@@ -1,7 +1,8 @@
 """One number opened, in pictures: its score term by term, the softmax of its row, the same cell and the same token in all heads.
 
 Each takes a Trace and the Derivation of one of its weights and gives a ``go.Figure`` exactly ``width`` px wide; ``describe_…`` of
-the same gives its text alternative.
+the same gives its text alternative. Where there are ``parts``, these are what stands around its bars: titles; names of dimensions,
+keys or heads; a legend, of the cell in all heads alone; the values at the ends of bars. Bars have no colour bar.
 """
 
 import math
@@ -11,8 +12,9 @@ import numpy as np
 from mha_viz.figures import tiles
 from mha_viz.figures.geometry import NARROW, NICE, ROW_PITCH, Box
 from mha_viz.figures.labels import Names, escape, numbered, shorten, visible
+from mha_viz.figures.parts import ALL
 from mha_viz.figures.scale import Scale
-from mha_viz.figures.sheet import Sheet
+from mha_viz.figures.sheet import TITLE, Sheet
 from mha_viz.figures.theme import THEMES
 from mha_viz.settings import View
 
@@ -21,15 +23,14 @@ SLOT = 64  # px of a bar with its surroundings, at most
 BESIDE = 220  # px beside the terms for the sum that they make
 ORIGIN = np.zeros((1, 2))  # of the only tile on its axes
 HEADS = 72  # px for the names of heads
-TITLE = 26  # px above bars for their name
 
 
-def terms(trace, derivation, theme="light", width=1104):
+def terms(trace, derivation, theme="light", width=1104, parts=ALL):
     """q · k term by term: q, k and their products, [D] each, as bars, the running sum, and the score that it makes.
 
     The Trace must have q and k.
     """
-    d, sheet, narrow = derivation, Sheet(width, THEMES[theme]), width < NARROW
+    d, sheet, narrow = derivation, Sheet(width, THEMES[theme], parts), width < NARROW
     D, sums = len(d.products), np.cumsum(d.products)  # [D]
     slot = min((width - GUTTER - (8 if narrow else BESIDE)) / D, SLOT)
     query, key = map(escape, _tokens(trace, d, width / 2))
@@ -42,15 +43,17 @@ def terms(trace, derivation, theme="light", width=1104):
         ("q × k", "one product per dimension", d.products, 64, sheet.theme.ink[5]),
         ("running sum", "of the products", sums, 76, sheet.theme.choice),
     ):
-        sheet.title(GUTTER, top + 12, name, words)
-        written = {i: f"{value:.2f}".replace("-", "−") for i, value in enumerate(values)} if slot >= 40 else {}
-        box = Box(GUTTER, top + TITLE, slot * D, height + 36 * bool(written))
+        fits = slot >= 40 and parts.values
+        written = {i: f"{value:.2f}".replace("-", "−") for i, value in enumerate(values)} if fits else {}
+        start, top = top, sheet.title(GUTTER, top, name, words)
+        box = Box(GUTTER, top, slot * D, height + 36 * bool(written))
         sheet.bars(box, values, hover, [color] * D, written)
         top = box.bottom + 8
-    for i in range(0, D, next(step for step in NICE if step * slot >= 24)):
-        sheet.say(GUTTER + (i + 0.5) * slot, top + 6, str(i), 13, sheet.theme.soft, "center")
-    sheet.say(GUTTER - 8, top + 6, "dimension", 13, sheet.theme.soft, "right")
-    x, y = (GUTTER, top + 34) if narrow else (GUTTER + max(slot * D, 240) + 24, box.y - TITLE + 12)
+    if parts.labels:
+        for i in range(0, D, next(step for step in NICE if step * slot >= 24)):
+            sheet.say(GUTTER + (i + 0.5) * slot, top + 6, str(i), 13, sheet.theme.soft, "center")
+        sheet.say(GUTTER - 8, top + 6, "dimension", 13, sheet.theme.soft, "right")
+    x, y = (GUTTER, top + 34) if narrow else (GUTTER + max(slot * D, 240) + 24, start + 12)
     words = _score_words(d)
     for i, text in enumerate(words):
         sheet.say(x, y + 26 * i, text, 16)
@@ -81,29 +84,27 @@ def _score_words(d):
     return words if d.bias is None else [*words, f"+ mask {_number(d.bias)}", f"<b>= {_number(d.score + d.bias)}</b>"]
 
 
-def softmax(trace, derivation, theme="light", width=1104):
+def softmax(trace, derivation, theme="light", width=1104, parts=ALL):
     """One row from scores to weights, as bars over its keys [S] with the chosen one marked: the scores after the mask, their
     exponentials, the probabilities, and where there is dropout the weights after it. Hidden keys are hatched.
 
     Of a Trace without scores, the probabilities alone.
     """
-    d, sheet = derivation, Sheet(width, THEMES[theme])
+    d, sheet = derivation, Sheet(width, THEMES[theme], parts)
     names, hidden = _names(trace, d, "key"), _mask(trace, d)[d.head, d.query]  # [S]
     S = len(hidden)
     slot, top = min((width - GUTTER - 12) / S, SLOT), 0
     for name, words, values in _softmax_rows(trace, d):
-        sheet.title(GUTTER, top + 12, name, words)
-        box = Box(GUTTER, top + TITLE, slot * S, 92)
+        box = Box(GUTTER, sheet.title(GUTTER, top, name, words), slot * S, 92)
         hover = [f"key {key}<br>{name} {_number(value)}" for key, value in zip(names.exact, values, strict=True)]
-        written = {d.key: f"<b>{_number(values[d.key])}</b>"}
+        written = {d.key: f"<b>{_number(values[d.key])}</b>"} if parts.values else {}
         if name == "weight" and d.dropped is not None and slot >= 10:
             written = dict.fromkeys(np.flatnonzero(trace.dropped[d.item, d.head, d.query] & ~hidden).tolist(), "×") | written
         axes, extent = sheet.bars(box, values, hover, _choice(sheet, S, d.key), written)
         undefined = np.isnan(values).all()
         sheet.hatch(hidden | undefined, "undefined" if undefined else "masked", axes, extent)
         top = box.bottom + 8
-    top += sheet.names_below(names, GUTTER, slot, top, d.key)
-    sheet.say(GUTTER - 8, top - 10, "key", 13, sheet.theme.soft, "right")
+    top += sheet.names_below(names, GUTTER, slot, top, d.key, "key")
     return sheet.figure(top + 4, "softmax")
 
 
@@ -143,16 +144,15 @@ def _softmax_rows(trace, d):
     return rows
 
 
-def cell_in_heads(trace, derivation, theme="light", width=1104):
+def cell_in_heads(trace, derivation, theme="light", width=1104, parts=ALL):
     """The weight of one cell in all heads [H] as bars, the chosen head marked, their average as a line."""
-    d, sheet = derivation, Sheet(width, THEMES[theme])
+    d, sheet = derivation, Sheet(width, THEMES[theme], parts)
     values, (query, key) = d.in_all_heads, map(escape, _tokens(trace, d, (width - 240) / 2))
     H = len(values)
     slot = min((width - GUTTER - 12) / H, SLOT)
-    sheet.title(GUTTER, 12, f"query {query} → key {key}", f"in {_all(H)}")
-    box = Box(GUTTER, TITLE, slot * H, 150)
+    box = Box(GUTTER, sheet.title(GUTTER, 0, f"query {query} → key {key}", f"in {_all(H)}"), slot * H, 150)
     hover = [f"head {h}<br>weight {_number(value)}" for h, value in enumerate(values)]
-    written = {d.head: f"<b>{_number(values[d.head])}</b>"}
+    written = {d.head: f"<b>{_number(values[d.head])}</b>"} if parts.values else {}
     axes, extent = sheet.bars(box, values, hover, _choice(sheet, H, d.head), written)
     mask, undefined = _mask(trace, d)[:, d.query, d.key], trace.undefined[d.item, :, d.query]  # [H] each
     sheet.hatch(mask & ~undefined, "masked", axes, extent)
@@ -163,14 +163,15 @@ def cell_in_heads(trace, derivation, theme="light", width=1104):
         dashed = tiles.line(ends, np.float32([average] * 2), axes, sheet.theme.text, 1.5)
         sheet.data.append({**dashed, "line": {**dashed["line"], "dash": "dash"}})
     top = box.bottom + 8
-    top += sheet.names_below(_head_names(H), GUTTER, slot, top, d.head)
-    sheet.say(GUTTER - 8, top - 10, "head", 13, sheet.theme.soft, "right")
-    if slot >= 44:
+    top += sheet.names_below(_head_names(H), GUTTER, slot, top, d.head, "head")
+    if slot >= 44 and parts.values:
         for h, value in enumerate(values):
             sheet.say(GUTTER + (h + 0.5) * slot, top + 8, _short(value), 13, sheet.theme.soft, "center")
         top += 20
-    sheet.say(GUTTER, top + 14, f"╌╌ average {_number(average)}", 14)
-    return sheet.figure(top + 26, "cell in heads")
+    if parts.legend:
+        sheet.say(GUTTER, top + 14, f"╌╌ average {_number(average)}", 14)
+        top += 24
+    return sheet.figure(top + 2, "cell in heads")
 
 
 def describe_cell_in_heads(trace, derivation):
@@ -199,9 +200,9 @@ def token_in_heads(trace, derivation, side="query", view=None, theme="light", wi
     H, count = weights.shape
     cell = min((width - HEADS - (16 if narrow else 96)) / count, 40), min(max(320 / H, 7), 26)
     cell = tuple(int(px) if px >= 4 else px for px in cell)  # whole px draw even cells
-    box = Box(HEADS, 34, count * cell[0], H * cell[1])
+    box = Box(HEADS, TITLE + 8, count * cell[0], H * cell[1])
     below = Box(HEADS, box.bottom + 10, box.width, max(cell[1], 18))
-    sheet.title(0, 12, f"{side} {token}", f"in {_all(H)}: {'what it reads' if side == 'query' else 'who reads it'}")
+    sheet.title(0, 0, f"{side} {token}", f"in {_all(H)}: {'what it reads' if side == 'query' else 'who reads it'}")
     chosen = d.key if side == "query" else d.query
     rows = [f"head {h}" for h in range(H)]
     for exact, z, where, place, texts, row in (
@@ -221,8 +222,7 @@ def token_in_heads(trace, derivation, side="query", view=None, theme="light", wi
     _name_heads(sheet, box, H, d.head)
     sheet.say(HEADS - 8, below.y + below.height / 2, "average", 13, sheet.theme.text, "right")
     top = below.bottom + 6
-    top += sheet.names_below(names, HEADS, cell[0], top, chosen)
-    sheet.say(HEADS - 8, top - 10, along, 13, sheet.theme.soft, "right")
+    top += sheet.names_below(names, HEADS, cell[0], top, chosen, along)
     bar = (
         Box(HEADS, top + 8, max(box.width, 160), 62)
         if narrow

@@ -7,17 +7,20 @@ import plotly.graph_objects as go
 
 from mha_viz.figures.geometry import NICE, ROW_PITCH
 from mha_viz.figures.labels import SIZE, escape, width_of
+from mha_viz.figures.margins import TICK
+from mha_viz.figures.parts import ALL
 from mha_viz.figures.theme import FONT
 from mha_viz.figures.tiles import hatches
 
+TITLE = 26  # px of a title above a panel
 _NOTHING = {"showgrid": False, "zeroline": False, "showticklabels": False, "ticks": "", "fixedrange": True}
 
 
 class Sheet:
-    """Collects a figure's traces, axes and words while its height is still open."""
+    """Collects a figure's traces, axes and words while its height is still open. It has these ``parts``."""
 
-    def __init__(self, width, theme):
-        self.width, self.theme = width, theme
+    def __init__(self, width, theme, parts=ALL):
+        self.width, self.theme, self.parts = width, theme, parts
         self.data, self._panels, self._words = [], [], []
 
     def panel(self, box, across, down, x=None, y=None):
@@ -36,10 +39,13 @@ class Sheet:
             "bgcolor": behind,
         }))  # fmt: skip
 
-    def title(self, x, y, name, words):
-        """A name in bold, and more about it in quiet words where there is room."""
+    def title(self, x, top, name, words):
+        """A name in bold, and more about it in quiet words where there is room; returns where that begins which it names."""
+        if not self.parts.title:
+            return top + TICK
         room = 1.08 * width_of(f"{name} {words}", 14) < self.width - x
-        self.say(x, y, f"<b>{name}</b>" + (f" <span style='color:{self.theme.soft}'>{words}</span>" if room else ""))
+        self.say(x, top + 12, f"<b>{name}</b>" + (f" <span style='color:{self.theme.soft}'>{words}</span>" if room else ""))
+        return top + TITLE
 
     def bars(self, box, values, hover, colors, written):
         """Bars [K] over ``box``, upwards and downwards from 0, with a scale on their left and ``written``, index → text, at their
@@ -79,8 +85,11 @@ class Sheet:
             trace["y"] = np.where(trace["y"] < 0, low, high).astype(np.float32)  # a tile's only row: from −0.5 to 0.5
             self.data.append(trace)
 
-    def names_below(self, names, left, slot, top, chosen):
-        """Names below ``slot`` px wide columns, as many as fit and the chosen one in bold; returns the px that they take."""
+    def names_below(self, names, left, slot, top, chosen, what):
+        """Names below ``slot`` px wide columns, as many as fit and the chosen one in bold, and left of them ``what`` they are; returns
+        the px that they take."""
+        if not self.parts.labels:
+            return 0
         lying = names.widest + 8 <= slot or names.widest <= 32  # numbers lie, even where that leaves out more of them
         pitch = names.widest + 8 if lying else ROW_PITCH
         step = next(step for step in NICE if step * slot >= pitch - 1e-9)
@@ -91,7 +100,9 @@ class Sheet:
             color = self.theme.soft if names.hidden[i] else self.theme.text
             y = top + (SIZE / 2 + 2 if lying else 4 + width_of(names.short[i], SIZE) / 2)
             self.say(x, y, name, SIZE, color, "center", 0 if lying else -90)
-        return SIZE + 6 if lying else math.ceil(names.widest) + 8
+        px = SIZE + 6 if lying else math.ceil(names.widest) + 8
+        self.say(left - 8, top + px - 10, what, SIZE, self.theme.soft, "right")
+        return px
 
     def color_bar(self, box, height, lying, scale):
         """The colour bar of a Scale in ``box``, "lying" or upright, in a figure that will be ``height`` px high."""

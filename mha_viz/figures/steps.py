@@ -7,6 +7,8 @@ import numpy as np
 from mha_viz.figures import tiles
 from mha_viz.figures.geometry import NARROW, NICE, ROW_PITCH, Box
 from mha_viz.figures.labels import SIZE, escape, numbered, shorten, visible, width_of
+from mha_viz.figures.margins import EDGE
+from mha_viz.figures.parts import ALL
 from mha_viz.figures.sheet import Sheet
 from mha_viz.figures.theme import THEMES, mixed, readable_on
 
@@ -14,15 +16,16 @@ ROWS, COLUMNS = 32, 256  # cells that are drawn at most, around the followed one
 WIDEST, ROW = 68, 27  # px of a cell at most
 
 
-def picture(tensors, theme="light", width=1104, summed=False):
+def picture(tensors, theme="light", width=1104, summed=False, parts=ALL):
     """The ``tensors`` of a step, one under the other, as a ``go.Figure`` exactly ``width`` px wide.
 
     Cells have the colour of their value: blue above zero and orange below it, nothing for zero, the darkest the largest of this
     tensor (in print darker and lighter than the grey of zero); a mask hatches what it hides. ``summed`` draws the last one as the
-    sum of the rows of the one before.
+    sum of the rows of the one before. ``parts`` are what stands around the cells: titles, labels, and the values in them; there is
+    no bar and no legend.
     """
-    sheet = Sheet(width, THEMES[theme])
-    gutter = 92 if width >= NARROW else 64
+    sheet = Sheet(width, THEMES[theme], parts)
+    gutter = (92 if width >= NARROW else 64) if parts.labels else EDGE
     top = 0
     most = _largest(np.vstack([one.values for one in tensors])) if summed else None
     tall = 300 / max(sum(len(one.values) > 8 for one in tensors), 1)  # px of a tensor with many rows
@@ -94,15 +97,19 @@ def _panel(sheet, one, gutter, top, most, sign, tall):
         lines = np.stack([x, x, np.full(len(x), np.nan)], axis=1).ravel().astype(np.float32)
         sheet.data.append(tiles.line(lines, np.tile(np.float32([-0.5, count - 0.5, np.nan]), len(x)), axes, theme.text, 1))
     _mark(sheet, one, (down, across), (count, length), axes, (5, 2) if min(cell, height) >= 14 else (3, 1.5))
-    if cell >= 40 and height >= 17:
+    if sheet.parts.values and cell >= 40 and height >= 17:
         _numbers(sheet, values, hidden | undefined, axes, theme, largest, one.kind, 3 if cell >= 52 else 2)
         if cell >= 44:
             _infinite(sheet, values, hidden, box, cell, height)
+    if not sheet.parts.labels:
+        return box.bottom
     _rows(sheet, one, down, box, height, sign)
     return box.bottom + (0 if sign == "+" else _columns(sheet, one, across, box, cell))
 
 
 def _title(sheet, one, top, drawn):
+    if not sheet.parts.title:
+        return top + EDGE
     more = shape_words(one) + "".join(f" · {text}" for text in drawn)
     lines = [f"{one.words} {more}"]
     if width_of(f"{one.symbol}  {lines[0]}", 15) > sheet.width:

@@ -6,6 +6,7 @@ import pytest
 from mha_viz import Settings, View, synthetic
 from mha_viz.analysis.decoding import beside, lengths
 from mha_viz.figures.decoding import cache, describe_cache, describe_graph, graph
+from mha_viz.figures.parts import ALL, Parts
 from mha_viz.figures.theme import THEMES
 
 
@@ -52,6 +53,23 @@ def test_every_panel_and_word_lies_within_the_picture(width, theme):
                 assert 0 <= axis["domain"][0] < axis["domain"][1] <= 1
         assert all(0 <= note["x"] <= 1 and 0 <= note["y"] <= 1 for note in layout["annotations"])
         assert all(note["font"]["size"] >= 13 for note in layout["annotations"])
+
+
+@pytest.mark.parametrize("width", [340, 1104])
+def test_what_stands_around_the_panels_can_be_left_out(width):
+    one = found(words="the cat sat", padding=())
+    whole = drawn(one, 1, width=width)
+    for name, gone in (("title", "K cache"), ("labels", "head 0"), ("labels", "cat")):
+        assert gone in texts(whole) and gone not in texts(drawn(one, 1, width=width, parts=Parts(**{name: False})))
+    bare = drawn(one, 1, width=width, parts=Parts(*[False] * 5))
+    assert not texts(bare) and not any(
+        trace.mode == "text" or trace.showlegend for trace in bare.data if trace.type == "scatter"
+    )
+    assert not (bare.layout.coloraxis.showscale or bare.layout.coloraxis2.showscale)
+    assert bare.layout.xaxis.domain[0] * width == 4 and bare.layout.height < whole.layout.height
+    for name, z in heatmaps(whole).items():
+        np.testing.assert_array_equal(heatmaps(bare)[name], z)
+    assert drawn(one, 1, width=width, parts=ALL) == whole
 
 
 def test_colours_mean_the_same_at_every_step():

@@ -22,6 +22,7 @@ from mha_viz.figures.number import (
     terms,
     token_in_heads,
 )
+from mha_viz.figures.parts import ALL, Parts
 from mha_viz.figures.scale import largest_weight
 from mha_viz.figures.theme import THEMES
 
@@ -66,6 +67,29 @@ def test_it_is_a_figure_of_exactly_this_width(picture, width, theme):
     figure = PICTURES[picture](*opened(), theme=theme, width=width)
     assert isinstance(figure, go.Figure)
     assert (figure.layout.width, figure.layout.paper_bgcolor) == (width, THEMES[theme].paper)
+
+
+SCORE, TITLE = ["q · k = 2.3611", "× 1/√4 = 0.500000", "score 1.1805"], "query 2 → key 3 in all 3 heads"
+
+
+@pytest.mark.parametrize("width", [360, 1104])
+@pytest.mark.parametrize(
+    ("picture", "kept", "gone"),
+    [
+        (terms, SCORE, {"title": "q of query 2", "labels": "dimension", "values": "1.01"}),
+        (softmax, [], {"title": "score largest 1.1805; hatched: hidden", "labels": "key", "values": "0.5218"}),
+        (cell_in_heads, [], {"title": TITLE, "labels": "head", "values": "0.187", "legend": "╌╌ average 0.3250"}),
+    ],
+)  # fmt: skip
+def test_what_stands_around_the_bars_can_be_left_out(picture, kept, gone, width):
+    whole, bare = picture(*opened(), width=width), picture(*opened(), width=width, parts=Parts(*[False] * 5))
+    for part in gone:
+        one = said(picture(*opened(), width=width, parts=Parts(**{part: False})))
+        assert {name for name, text in gone.items() if text not in one} == {part} and gone[part] in said(whole)
+    assert said(bare) == kept and bare.layout.height < whole.layout.height
+    for drawn, same in zip(bars(whole), bars(bare), strict=True):
+        np.testing.assert_array_equal(drawn, same)
+    assert picture(*opened(), width=width, parts=ALL) == whole
 
 
 def test_terms_are_the_products_and_end_at_the_score():

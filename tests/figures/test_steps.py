@@ -11,6 +11,7 @@ import pytest
 from mha_viz import Settings, synthetic
 from mha_viz.analysis.walkthrough import walk
 from mha_viz.figures.labels import width_of
+from mha_viz.figures.parts import Parts
 from mha_viz.figures.steps import COLUMNS, ROWS, describe, picture, shape_words, written
 from mha_viz.figures.theme import THEMES
 from mha_viz.settings.settings import TINY
@@ -99,6 +100,19 @@ def test_values_are_printed_where_they_fit():
     texts = [text for trace in printed(picture(tensors)) for text in trace.text]
     assert texts == ["2.000", "3.000", "3.000", "1.414", "2.121", "2.121"]
     assert not printed(picture(steps_of("defaults")[0][1])), "128 numbers in a row have no room"
+
+
+@pytest.mark.parametrize("width", [320, 1104])
+def test_what_stands_around_the_cells_can_be_left_out(width):
+    for name, tensors in steps_of("small"):
+        draw = lambda **parts: picture(tensors, width=width, summed=name == "project", parts=Parts(**parts))  # noqa: B023, E731
+        words = lambda figure: " ".join(text for text, *_ in boxes(figure))  # noqa: E731
+        whole, bare = draw(), draw(title=False, labels=False, values=False)
+        assert words(whole) and not words(bare) and not printed(bare) and not printed(draw(values=False))
+        assert tensors[0].words not in words(draw(title=False)) and tensors[0].symbol in words(draw(labels=False))
+        assert bare.layout.height < min(draw(title=False).layout.height, draw(labels=False).layout.height) < whole.layout.height
+        for one, other in zip(heatmaps(whole), heatmaps(bare), strict=True):
+            np.testing.assert_array_equal(one.z, other.z)
 
 
 def test_the_sum_is_on_one_scale_and_says_so_in_signs():
