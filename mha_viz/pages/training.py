@@ -83,15 +83,15 @@ def draw(name, reports, words, curve_at, maps_at):
     """The curves so far, and the heads of the last snapshot on the sequences that the page shows first."""
     from mha_viz.figures import overview
     from mha_viz.figures.curves import curves, describe
-    from mha_viz.pages.from_trained import name_of
     from mha_viz.settings import View
+    from mha_viz.sources.trained import accuracy_name
 
     scored = [report for report in reports if report.scores is not None]
     last, theme = scored[-1], st.context.theme.type or "light"
     steps = [report.step for report in scored]
     lines = {"loss": [report.scores.loss for report in scored]}
-    lines |= {name_of(answer): [report.scores.accuracy[answer] for report in scored] for answer in last.scores.accuracy}
-    reached = ", ".join(f"{name_of(answer)} {value:.3f}" for answer, value in last.scores.accuracy.items())
+    lines |= {accuracy_name(answer): [report.scores.accuracy[answer] for report in scored] for answer in last.scores.accuracy}
+    reached = ", ".join(f"{accuracy_name(answer)} {value:.3f}" for answer, value in last.scores.accuracy.items())
     words.markdown(f"After {last.step} steps, on held-out sequences: {reached}, loss {last.scores.loss:.4f}.")
     bare = {"theme": None, "width": "content", "config": {"displayModeBar": False, "staticPlot": True}}
     curve_at.plotly_chart(
