@@ -275,7 +275,7 @@ def test_what_is_folded_away_computes_nothing(computed):
     assert computed[count:] == [Settings(training=True)]
 
 
-# Wrong values; each of them by itself is tried in a browser
+# Wrong values; each of them by itself: test_bad_input.py
 
 
 def test_the_last_good_picture_stays_and_is_marked():

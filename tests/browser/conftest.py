@@ -7,32 +7,36 @@ import pytest
 from mha_viz.pages.places import PAGES
 from tests.browser.person import PATIENCE, Person
 
+USUAL_SIZE = {"width": 1440, "height": 900}
+
 # Streamlit looks for its server below a page's own address first, where none answers.
 ASKED_IN_VAIN = [f"/{page}/_stcore/{asked}" for page in PAGES for asked in ("health", "host-config")]
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    """What fails leaves its page to nobody."""
+    report = yield
+    if report.failed and "usual_window" in item.funcargs:
+        item.funcargs["usual_window"].goto("about:blank")
+    return report
+
+
 @pytest.fixture(scope="session")
-def window(chromium):
-    """``window(**options)`` opens a window, 1440 × 900 unless told otherwise, which notes what nobody should see.
+def usual_window(chromium):
+    """A window that notes what nobody should see.
 
-    Its ``complaints`` are errors on the console and in scripts, and requests to other machines, which are not let out; all but those
-    ASKED_IN_VAIN.
+    Its ``complaints`` are errors on the console and in scripts, and requests to other machines, which find none; all but those
+    ASKED_IN_VAIN. Nothing is intercepted: a browser whose requests are intercepted keeps no script from one page to the next.
     """
-    contexts = []
-
-    def opened(**options):
-        context = chromium.new_context(**{"viewport": {"width": 1440, "height": 900}} | options)
-        contexts.append(context)
+    with chromium.new_context(viewport=USUAL_SIZE) as context:
         page = context.new_page()
         page.complaints = complaints = []
         page.set_default_timeout(1000 * PATIENCE)
 
-        def only_here(route):
-            if urlparse(route.request.url).hostname in ("localhost", None):
-                route.continue_()
-            else:
-                complaints.append(f"request to {route.request.url}")
-                route.abort()
+        def asked(request):
+            if urlparse(request.url).hostname not in ("localhost", None):
+                complaints.append(f"request to {request.url}")
 
         def said(message):
             in_vain = urlparse(message.location.get("url")).path in ASKED_IN_VAIN and "404" in message.text
@@ -44,25 +48,29 @@ def window(chromium):
             if answer.status >= 400 and not in_vain:
                 complaints.append(f"{answer.status} {answer.url}")
 
-        context.route("**/*", only_here)
+        page.on("request", asked)
         page.on("console", said)
         page.on("response", answered)
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        return page
+        yield page
 
-    yield opened
-    for context in contexts:
-        context.close()
+
+@pytest.fixture
+def look(usual_window):
+    """``look(width, height, scheme)`` makes the usual window as large, light or dark; afterwards it is as usual again, and empty."""
+
+    def as_told(width, height=USUAL_SIZE["height"], scheme="light"):
+        usual_window.set_viewport_size({"width": width, "height": height})
+        usual_window.emulate_media(color_scheme=scheme)
+
+    yield as_told
+    as_told(**USUAL_SIZE)
+    usual_window.goto("about:blank")
 
 
 @pytest.fixture(scope="session")
 def address(serve):
     return serve("app.py")
-
-
-@pytest.fixture(scope="session")
-def usual_window(window):
-    return window()
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from mha_viz import Settings, synthetic
 from mha_viz.analysis.decoding import lengths
 from mha_viz.core.decode import decode
-from tests.browser.person import IDLE, Person, eventually
+from tests.browser.person import IDLE, eventually
 
 pytestmark = pytest.mark.browser
 
@@ -139,9 +139,9 @@ def test_a_link_that_is_followed_before_it_is_drawn_anew_loses_nothing(person):
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1440, "dark"), (1280, "light")])
-def test_nothing_is_cut_at_any_width_in_either_theme(window, address, width, scheme):
-    page = window(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    person = at(Person(page, address), "?words=the+cat+sat+on+the+mat%0Aa+dog&padding=&padding_side=left&item=1&num_heads=32")
+def test_nothing_is_cut_at_any_width_in_either_theme(look, person, width, scheme):
+    look(width, scheme=scheme)
+    page = at(person, "?words=the+cat+sat+on+the+mat%0Aa+dog&padding=&padding_side=left&item=1&num_heads=32").page
 
     def fits():
         box = page.locator("[data-testid=stMainBlockContainer]").bounding_box()
@@ -152,4 +152,3 @@ def test_nothing_is_cut_at_any_width_in_either_theme(window, address, width, sch
         assert paper == ("#0e1117" if scheme == "dark" else "#ffffff")
 
     eventually(fits)
-    person.saw_nothing_wrong()

@@ -53,9 +53,9 @@ def test_what_fails_is_seen_and_what_was_compared_unfolds_by_key(person):
     assert "padded queries counted as well" in row.locator("p").inner_text()
 
 
-def test_nothing_is_cut_off_in_a_narrow_window(window, address):
-    page = window(viewport={"width": 390, "height": 844})
-    page.goto(address)
+def test_nothing_is_cut_off_in_a_narrow_window(look, person):
+    look(390, 844)
+    page = person.open().page
     page.locator(".st-key-pages a", has_text="Validate").click()
     page.wait_for_selector(f"{IDLE} .check")
     width = page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")

@@ -1,0 +1,189 @@
+"""Every wrong value, set by hand or in a link: the page says what is wrong, and nothing else that was set is lost."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from mha_viz import Settings
+from mha_viz.settings import to_address
+from tests.app.screen import held, opened, press, read, sent, set_to, unescaped, widgets
+from tests.app.test_explore import shows
+
+KEPT = {"seed": 11, "causal": True}  # what is set besides
+WORDS, SOURCE, WINDOW, OWN_MASK = {"own_words": True}, {"cross": True}, {"windowed": True}, {"masked": True}
+SOURCE_WORDS = WORDS | SOURCE
+
+
+@dataclass
+class ByHand:
+    """``text`` typed into the widget ``name`` of a page where KEPT is set, what is said, and a button that mends it.
+
+    ``before`` are the switches that unfold the widget; ``mended`` the fields that the button changes.
+    """
+
+    name: str
+    text: str
+    says: str
+    button: str = ""
+    mended: dict = field(default_factory=dict)
+    before: dict = field(default_factory=dict)
+
+    def __str__(self):
+        return f"{self.name}={self.text[:20]!r}"
+
+
+@dataclass
+class ByLink:
+    """An address with these values, what is said to it, and what the picture shows instead.
+
+    ``instead`` are the fields of Settings that stand where the wrong ones are left out; None where each value is right by itself,
+    so that nothing is left out and no picture is there yet.
+    """
+
+    query: dict
+    says: str
+    instead: dict | None = field(default_factory=dict)
+
+    def __str__(self):
+        return "&".join(f"{name}={value}"[:24] for name, value in self.query.items())
+
+
+BY_HAND = [
+    # embed_dim and num_heads
+    ByHand("num_heads", "7", "embed_dim must be divisible by num_heads, but 128 = 7 × 18 + 2", "num_heads = 8", {"num_heads": 8}),
+    ByHand("embed_dim", "130", "130 = 8 × 16 + 2", "embed_dim = 136", {"embed_dim": 136}),
+    ByHand("embed_dim", "130", "130 = 8 × 16 + 2", "num_heads = 10", {"embed_dim": 130, "num_heads": 10}),
+    ByHand("embed_dim", "4", "4 = 8 × 0 + 4", "num_heads = 4", {"embed_dim": 4, "num_heads": 4}),
+    ByHand("embed_dim", "0", "embed_dim = 0: must be a whole number from 1", "embed_dim = 8", {"embed_dim": 8}),
+    ByHand("embed_dim", "-8", "embed_dim = -8: must be a whole number from 1", "embed_dim = 8", {"embed_dim": 8}),
+    ByHand("embed_dim", "", "embed_dim = none: must be a whole number from 1", "embed_dim = 8", {"embed_dim": 8}),
+    ByHand("embed_dim", "many", "embed_dim = none: must be a whole number from 1", "embed_dim = 8", {"embed_dim": 8}),
+    ByHand("embed_dim", "9007199254740991", "embed_dim = 9007199254740991: must be a whole number from 1 to", "embed_dim = 100000"),
+    ByHand("embed_dim", "98304", "embed_dim = 98304: the weights would take"),
+    ByHand("num_heads", "0", "num_heads = 0: must be a whole number from 1", "num_heads = 1", {"num_heads": 1}),
+    ByHand("num_heads", "-1", "num_heads = -1: must be a whole number from 1", "num_heads = 1", {"num_heads": 1}),
+    ByHand("num_heads", "", "num_heads = none: must be a whole number", "num_heads = 1", {"num_heads": 1}),
+    # sizes
+    ByHand("batch_size", "0", "batch_size = 0: must be a whole number from 1", "batch_size = 1", {"batch_size": 1}),
+    ByHand("batch_size", "", "batch_size = none: must be a whole number", "batch_size = 1", {"batch_size": 1}),
+    ByHand("batch_size", "-1", "batch_size = -1: must be a whole number from 1", "batch_size = 1", {"batch_size": 1}),
+    ByHand("seq_len", "0", "seq_len = 0: must be a whole number from 1"),
+    ByHand("seq_len", "-3", "seq_len = -3: must be a whole number from 1"),
+    ByHand("seq_len", "100000", "seq_len = 100000: [N, H, L, S] = [3, 8, 100000, 100000] would take"),
+    ByHand("seq_len", "2", "padding = 3: pads 3 tokens of item 0, which has 2", "padding = 2", {"seq_len": 2, "padding": (2,)}),
+    ByHand("source_len", "0", "source_len = 0: must be a whole number from 1", "source_len = 1", {"source_len": 1}, SOURCE),
+    ByHand("kdim", "0", "kdim = 0: must be a whole number from 1", "kdim = 1", {"kdim": 1}),
+    ByHand("vdim", "-2", "vdim = -2: must be a whole number from 1", "vdim = 1", {"vdim": 1}),
+    ByHand("window", "0", "window = 0: must be a whole number from 1", "window = 1", {"window": 1}, WINDOW),
+    # seed and dropout
+    ByHand("seed", "-1", "seed = -1: must be a whole number from 0", "seed = 0", {"seed": 0}),
+    ByHand("seed", "", "seed = none: must be a whole number from 0", "seed = 0", {"seed": 0}),
+    ByHand("dropout", "1.5", "dropout = 1.5: must be a probability, from 0 to 1", "dropout = 1.0", {"dropout": 1.0}),
+    ByHand("dropout", "-0.1", "dropout = -0.1: must be a probability, from 0 to 1", "dropout = 0.0", {"dropout": 0.0}),
+    ByHand("dropout", "", "dropout = none: must be a probability", "dropout = 0.0", {"dropout": 0.0}),
+    # padding
+    ByHand("padding", "three", "padding = three: must be whole numbers, 0 or more, one per batch item", "padding = 0", {"padding": ()}),
+    ByHand("padding", "3, x", "must be whole numbers, 0 or more, one per batch item, and 'x' is not", "padding = 3,0", {"padding": (3,)}),
+    ByHand("padding", "1.5", "must be whole numbers, 0 or more"),
+    ByHand("padding", "-1", "must be whole numbers, 0 or more, one per batch item, and -1 is not", "padding = 0", {"padding": ()}),
+    ByHand("padding", "1, 2, 3, 4", "names 4 batch items, and there are 3", "batch_size = 4", {"padding": (1, 2, 3, 4), "batch_size": 4}),
+    ByHand("padding", "1, 2, 3, 4", "names 4 batch items, and there are 3", "padding = 1,2,3", {"padding": (1, 2, 3)}),
+    ByHand("padding", "25", "pads 25 tokens of item 0, which has 20", "seq_len = 25", {"padding": (25,), "seq_len": 25}),
+    ByHand("padding", "25", "pads 25 tokens of item 0, which has 20", "padding = 20", {"padding": (20,)}),
+    ByHand("padding", "99999999999999999999", "must be whole numbers"),
+    ByHand(
+        "source_padding", "13", "source_padding = 13: pads 13 tokens of item 0, which has 12",
+        "source_len = 13", {"source_len": 13, "source_padding": (13,)}, SOURCE,
+    ),
+    # words and masks
+    ByHand("words", "", "must hold at least one word", before=WORDS),
+    ByHand("words", "   ", "must hold at least one word", before=WORDS),
+    ByHand("source_words", "only one line", "must hold one line per batch item: 2, but 1", before=SOURCE_WORDS),
+    ByHand("attn_mask", "0 1 2", "attn_mask", before=OWN_MASK),
+    ByHand("attn_mask", "cat", "must hold 0 and 1", before=OWN_MASK),
+    ByHand("attn_mask", "", "must hold a line per query", before=OWN_MASK),
+]  # fmt: skip
+
+BY_LINK = [
+    ByLink({"embed_dim": "130"}, "130 = 8 × 16 + 2", None),
+    ByLink({"seq_len": "100000"}, "would take", None),
+    ByLink({"padding": "1,2,3,4"}, "names 4 batch items", None),
+    ByLink({"padding": "30"}, "pads 30 tokens of item 0", None),
+    ByLink({"embed_dim": "0"}, "embed_dim = 0: must be a whole number"),
+    ByLink({"embed_dim": "64.5", "num_heads": "4"}, "embed_dim = 64.5: must be a whole number", {"num_heads": 4}),
+    ByLink({"num_heads": ""}, "num_heads = empty: must be a whole number"),
+    ByLink({"seq_len": "9" * 30}, "must be a whole number from 1 to"),
+    ByLink({"window": "0"}, "window = 0: must be a whole number from 1"),
+    ByLink({"kdim": "0", "vdim": "24"}, "kdim = 0: must be a whole number from 1", {"vdim": 24}),
+    ByLink({"dropout": "1.5"}, "dropout = 1.5: must be a probability"),
+    ByLink({"dropout": "nan"}, "dropout = nan: must be a probability"),
+    ByLink({"training": "maybe"}, "training = maybe: must be true or false"),
+    ByLink({"padding_side": "up"}, "padding_side = up: must be one of"),
+    ByLink({"padding": "a,b"}, "must be whole numbers"),
+    ByLink({"words": ""}, "must hold at least one word"),
+    ByLink({"attn_mask": "cat"}, "must hold 0 and 1"),
+    ByLink({"foo": "3", "seq_len": "9"}, "foo = 3: is no setting", {"seq_len": 9}),
+    ByLink({"embed_dimm": "64"}, "is no setting; is embed_dim meant?"),
+    ByLink({"<script>alert(1)</script>": "<b>x</b>"}, "<b>x</b>: is no setting"),
+    ByLink({"order": "best"}, "order = best: must be one of"),
+    ByLink({"item": "-1"}, "item = -1: must be a whole number from 0"),
+    ByLink({"cell": "6"}, "must be a query and a key"),
+    ByLink({"cell": "x,9"}, "must be a whole number"),
+    ByLink({"heads": ""}, "must name at least one head"),
+    ByLink({"limits": "1,0"}, "the lower first"),
+    ByLink({"item": "99"}, "item = 99: points to 99, and there are 3"),
+    ByLink({"head": "50"}, "head = 50: points to 50, and there are 8"),
+    ByLink({"cell": "99,99"}, "points to 99"),
+    ByLink({"heads": "50,51"}, "points to 50"),
+]
+
+
+@pytest.mark.parametrize("wrong", BY_HAND, ids=str)
+def test_a_wrong_value_is_said_and_nothing_else_is_lost(wrong):
+    at = opened(**to_address(**KEPT))
+    for name, value in wrong.before.items():
+        set_to(at, name, value)
+    good = sent(at)
+    set_to(at, wrong.name, typed(at, wrong.name, wrong.text))
+    assert wrong.says in alerts(at)
+    assert "Not current" in read(at, "not-current") and sent(at) == good, "the last good picture stays"
+    besides = {name: value for name, value in KEPT.items() if name != wrong.name}
+    assert is_set(at, besides)
+    if wrong.button:
+        press(at, wrong.button)
+        assert wrong.says not in alerts(at)
+        assert is_set(at, besides)
+    if wrong.mended:
+        assert shows(at, Settings(**KEPT | wrong.mended)) and not read(at, "not-current")
+
+
+@pytest.mark.parametrize("wrong", BY_LINK, ids=str)
+def test_a_wrong_link_is_said_and_nothing_else_is_lost(wrong):
+    at = opened(**to_address(**KEPT), **wrong.query)
+    assert wrong.says in alerts(at)
+    if wrong.instead is None:
+        assert at.error
+    else:
+        assert shows(at, Settings(**KEPT | wrong.instead)) and not read(at, "not-current")
+        assert at.query_params.items() >= to_address(**KEPT | wrong.instead).items()
+    assert is_set(at, KEPT)
+
+
+def alerts(at):
+    """What is called wrong or odd, as it is read."""
+    return unescaped(" ".join(alert.value for alert in (*at.error, *at.warning))).replace("**", "")
+
+
+def typed(at, name, text):
+    """What the browser makes of ``text`` in this widget: a number where it takes one, none where it reads none."""
+    if next(widget for widget in widgets(at) if widget.key == name).type != "number_input":
+        return text
+    try:
+        return float(text) if name == "dropout" else int(text)
+    except ValueError:
+        return None
+
+
+def is_set(at, fields):
+    """Whether the widgets and the address hold these fields."""
+    return held(at).items() >= fields.items() and at.query_params.items() >= to_address(**fields).items()
