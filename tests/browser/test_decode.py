@@ -115,7 +115,7 @@ def test_from_page_to_page_with_what_is_set_and_back(person):
     person.type("embed_dim", "64")
     eventually(shows, person, 11, Settings(seed=11, embed_dim=64, causal=True))
     eventually(lambda: person.query() == {"embed_dim": "64", "seed": "11", "token": "11"})
-    person.page.get_by_role("link", name="Explore").click()
+    person.page.get_by_role("link", name="Explore", exact=True).click()
     person.page.wait_for_selector(".mha-maps[data-kind=maps]")
     eventually(lambda: (person.holds("seed"), person.holds("embed_dim")) == ("11", "64"))
     person.page.go_back()

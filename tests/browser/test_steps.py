@@ -64,7 +64,7 @@ def test_what_was_set_comes_along_and_goes_back(person):
     assert person.holds("seed") == "12"
     person.type("num_heads", "4")
     eventually(lambda: person.query().get("num_heads") == "4")
-    person.page.get_by_role("link", name="Explore").click()
+    person.page.get_by_role("link", name="Explore", exact=True).click()
     eventually(lambda: person.page.locator(".mha-maps .main-svg").count() and person.holds("num_heads") == "4")
     eventually(lambda: person.query() == {"seed": "12", "num_heads": "4"})
     person.saw_nothing_wrong()
