@@ -201,4 +201,4 @@ def _computed(tensors, i, described):
     mask = replace(Mask(**described["mask"]), **{name: arrays.get(name) for name in ("padded", "dense", "bias")})
     known = {name: arrays.get(name) for name in ("v", "out_weight", "out_bias")}
     call = Call(arrays["q"], arrays["k"], **known, mask=mask, scale=described["scale"], tokens=tokens, name=described["name"])
-    return trace_of_call(call, keep_scale=arrays.get("keep_scale"))
+    return trace_of_call(call, keep_scale=arrays.get("keep_scale"), later=True)  # what is too long to be seen whole can be pooled

@@ -49,13 +49,14 @@ def trace_of_call(call, *, keep_scale=None, later=False):
     from mha_viz.core.engine import compute_call
 
     N, H, L, S = *call.q.shape[:3], call.k.shape[2]
+    free = ("q", "k", "v", *(("keep_scale", "dropped") if keep_scale is None else ()))
 
     def check():
         check_memory(N, H, L, S, H * call.q.shape[3])
 
     def checked(make):
         def read(name):
-            if name not in ("q", "k", "v"):
+            if name not in free:
                 check()
             return make(name)
 

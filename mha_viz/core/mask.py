@@ -58,28 +58,27 @@ class Mask:
     def apply(self, scores, start, first):
         """Of one head alone: add to ``scores`` [rows, columns] of queries from ``start`` and real keys from ``first``, in place, −inf
         where a query may not attend, and the bias."""
-        rows, columns = scores.shape
-        stop, keys = start + rows, slice(first, first + columns)
+        stop, last = start + scores.shape[0], first + scores.shape[1]
         position = np.arange(start, stop)[:, None] + self.num_keys - self.num_queries  # [rows, 1]
-
-        def hide(low, high, rule):  # keys from low to high, the only ones that the rule parts
-            low, high = (min(max(key - first, 0), columns) for key in (low, high))
-            hidden = rule(np.arange(first + low, first + high) - position)  # [rows, high − low]
-            scores[:, low:high] += np.where(hidden, np.float32(-np.inf), np.float32(0))
-
         nearest, farthest = int(position[0, 0]), int(position[-1, 0])
+
+        def hide(rule, limit, low, high):  # among the keys from low to high, the only ones that the rule parts
+            low, high = (min(max(key, first), last) for key in (low, high))
+            some = scores[:, low - first : high - first]
+            np.add(some, -np.inf, out=some, where=rule(np.arange(low, high), limit))
+
         if self.causal:
-            hide(nearest + 1, self.num_keys, lambda ahead: ahead > 0)
+            hide(np.greater, position, nearest + 1, last)
         if self.window is not None:
-            hide(0, farthest - self.window + 1, lambda ahead: ahead <= -self.window)
+            hide(np.less_equal, position - self.window, first, farthest - self.window + 1)
             if not self.causal:
-                hide(nearest + self.window, self.num_keys, lambda ahead: ahead >= self.window)
+                hide(np.greater_equal, position + self.window, nearest + self.window, last)
         if self.padded is not None:
-            scores += np.where(self.padded[0, keys], np.float32(-np.inf), np.float32(0))  # [columns]
+            scores += np.where(self.padded[0, first:last], np.float32(-np.inf), np.float32(0))  # [columns]
         if self.dense is not None:
-            np.add(scores, -np.inf, out=scores, where=_rows(self.dense, start, stop)[0, 0, :, keys])
+            np.add(scores, -np.inf, out=scores, where=_rows(self.dense, start, stop)[0, 0, :, first:last])
         if self.bias is not None:
-            scores += _rows(self.bias, start, stop)[0, 0, :, keys]
+            scores += _rows(self.bias, start, stop)[0, 0, :, first:last]
 
     def hidden(self, start=0, stop=None):
         """[1|N, 1|H, rows, S + extra] bool: True where queries ``start`` to ``stop`` may not attend."""

@@ -1,4 +1,4 @@
-"""Two ways of doing the same, timed side by side."""
+"""Ways of doing the same, timed side by side."""
 
 import gc
 import statistics
@@ -16,24 +16,24 @@ class Row:
     method: str
 
 
-def interleaved(ours, theirs, rounds):
-    """(median seconds of ``ours``, median seconds of ``theirs``), called A B A B … so that both meet the same moods of the machine.
+def interleaved(calls, rounds, clock=time.perf_counter, before=2):
+    """The median seconds of each of the ``calls``, made A B A B … so that all meet the same moods of the machine.
 
-    Two rounds before do not count. Results are let go, and garbage is collected, outside the clock.
+    As many rounds as ``before`` says do not count. Results are let go, and garbage is collected, outside the ``clock``.
     """
-    times = {ours: [], theirs: []}
+    times = [[] for _ in calls]
     gc.collect()
     gc.disable()
     try:
-        for _ in range(rounds + 2):
-            for call, taken in times.items():
-                start = time.perf_counter()
+        for _ in range(rounds + before):
+            for call, taken in zip(calls, times, strict=True):
+                start = clock()
                 result = call()
-                taken.append(time.perf_counter() - start)
+                taken.append(clock() - start)
                 del result
     finally:
         gc.enable()
-    return tuple(statistics.median(taken[2:]) for taken in times.values())
+    return tuple(statistics.median(taken[before:]) for taken in times)
 
 
 def milliseconds(seconds):

@@ -34,7 +34,7 @@ def rows():
                 [go.Heatmap(z=z, x0=i * (tokens + 2), coloraxis="coloraxis") for i, z in enumerate(maps)]
             ).to_json()
 
-        taken, theirs = interleaved(ours, bare, TURNS)
+        taken, theirs = interleaved((ours, bare), TURNS)
         ours_sum, bare_sum = ours_sum + taken, bare_sum + theirs
         cells = (heads + 1) * tokens**2
         yield Row(

@@ -41,7 +41,7 @@ def _rows(size, at_most, turns):
         return [getattr(trace, name) for name in Trace.fields()]
 
     for call, what, target in ((full, "full Trace", f"≤ {at_most}×"), (with_batch, "Batch and full Trace", "")):
-        ours, theirs = interleaved(call, bare, turns)
+        ours, theirs = interleaved((call, bare), turns)
         yield Row(
             f"{what} : nn.MultiheadAttention, N{N} L{L} E{E} H{H}",
             f"{ours / theirs:.2f}× ({milliseconds(ours)} : {milliseconds(theirs)})",
