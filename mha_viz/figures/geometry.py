@@ -189,7 +189,7 @@ def arrange(
         gap = gap_for(names)
         room = width - left - (named - 1) * row_labels - (across - 1) * gap - between - max(beside, names.overhang + 4)
         if maps == 1 and not (strip or parts.around):
-            return room / keys, min(room / keys, 1.2 * room / queries)
+            return _filling(queries, keys, room)
         thin = room - (across - 1) * (title_width - gap)  # where the others are narrower than their titles
         rest = budget - top - above(names) - margins.legend - 6
         tall = 1.2 * room if stacked else max(rest, 224) if rest >= 190 else 340  # beyond a screen maps may as well be large
@@ -235,10 +235,12 @@ def arrange_all(
         def room_for(names):
             return (width - left - (columns - 1) * GAP - max(beside, names.overhang + 4)) // columns
 
-        names, cell = _label_columns(
-            lambda names: _cell(queries, keys, room_for(names), 640, largest=96, smallest_side=32),
-            *(column_texts, numbered, parts),
-        )
+        def cell_for(names):
+            if tiles == 1 and not parts.around:
+                return _filling(queries, keys, room_for(names))
+            return _cell(queries, keys, room_for(names), 640, largest=96, smallest_side=32)
+
+        names, cell = _label_columns(cell_for, column_texts, numbered, parts)
         tile = keys * cell[0], queries * cell[1]
         least = math.ceil(labels["line"]) if labels else 0  # a label may need more room
         across = min(max(math.ceil(tile[0] - 1e-6), least), room_for(names))
@@ -290,7 +292,8 @@ def arrange_grid(width, rows, columns, queries, keys, left, bar_ticks=BAR_TICKS,
 def _alone(width, strip, bar, gap, margins, names=None):
     """The Geometry of tiles without large maps, the legend ``gap`` px below them."""
     bars = (bar,) if margins.parts.bar else ()
-    bottom = max(box.bottom for box in (strip.area, *bars))
+    tiles = strip.area.bottom - (0 if margins.parts.legend else EDGE)  # the area ends with the room of a frame
+    bottom = max(tiles, *(box.bottom for box in bars)) if bars else tiles
     legend = Box(0, bottom + margins.below(gap), width, margins.legend)
     return Geometry(width, math.ceil(legend.bottom), strip, (), bars, margins.stacked, legend, names, margins.parts)
 
@@ -348,6 +351,11 @@ def _cell(queries, keys, width, height, largest, smallest_side):
     wide = max(side, min(smallest_side / keys, width / keys, largest))
     high = max(side, min(smallest_side / queries, height / queries, largest))
     return wide, high
+
+
+def _filling(queries, keys, width):
+    """(width, height) of one cell of a map that is as wide as that: square, unless the map would be much higher than wide."""
+    return width / keys, min(width / keys, 1.2 * width / queries)
 
 
 def _label_columns(cell_for, text, numbered, parts):

@@ -94,10 +94,15 @@ def test_what_is_left_out_leaves_its_room_to_the_maps(case, parts):
 
 
 @settings(derandomize=True, deadline=None, max_examples=30)
-@given(PLACES)
-def test_a_map_with_nothing_around_it_is_as_wide_as_the_picture(case):
-    place = ARRANGEMENTS["one"](*case, parts=Parts(title=False, labels=False, bar=False, legend=False))
-    box = place.maps[0].box
+@given(PLACES, st.booleans())
+def test_a_map_with_nothing_around_it_is_as_wide_as_the_picture(case, as_tile):
+    nothing = Parts(title=False, labels=False, bar=False, legend=False)
+    if as_tile:
+        place = arrange_all(case[0], 1, *case[2:], parts=nothing)
+        box = place.strip.place(0)
+    else:
+        place = ARRANGEMENTS["one"](*case, parts=nothing)
+        box = place.maps[0].box
     assert (box.x, box.y) == (4, 4) and box.right == pytest.approx(place.width - 4)
     assert box.bottom + 4 <= place.height < box.bottom + 5
 
