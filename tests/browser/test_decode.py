@@ -8,21 +8,23 @@ import pytest
 from mha_viz import Settings, synthetic
 from mha_viz.analysis.decoding import lengths
 from mha_viz.core.decode import decode
-from tests.browser.person import IDLE, eventually
+from tests.browser.person import IDLE, Person, eventually
 
 pytestmark = pytest.mark.browser
 
 
+class Decoder(Person):
+    PATH = "decode"
+
+
 @pytest.fixture
-def decoding(person):
-    """Somebody at the Decode page, at its defaults."""
-    return at(person)
-
-
-def at(person, query=""):
-    person.page.goto(f"{person.address}/decode{query}")
-    person.page.wait_for_selector(f"{IDLE} .mha-maps[data-kind=decoding] .main-svg", timeout=60_000)
-    return person
+def decoding(usual_window, address):
+    """Somebody at the Decode page, and the Settings that are shown there: its defaults with another seed."""
+    person = Decoder(usual_window, address)
+    settings = Settings(seed=person.go(), causal=True)
+    eventually(shows, person, 10, settings)
+    yield person, settings
+    person.saw_nothing_wrong()
 
 
 def panels(person):
@@ -42,7 +44,7 @@ def column(person, panel, key, row=0):
     return person.page.evaluate(script, [panel, key, row])
 
 
-def shows(person, token, settings=Settings(causal=True)):  # noqa: B008 (frozen)
+def shows(person, token, settings):
     trace = synthetic(settings)
     found = decode(trace.layer, trace.batch)
     drawn, (q, k, v) = panels(person), lengths(found)
@@ -55,38 +57,37 @@ def shows(person, token, settings=Settings(causal=True)):  # noqa: B008 (frozen)
 
 
 def test_token_by_token_with_buttons_and_keys(decoding):
-    person = decoding
-    shows(person, 10)
+    person, settings = decoding
     person.page.evaluate("document.querySelector('.mha-maps').before = true")
     person.page.get_by_role("button", name="Next token").click()
-    eventually(shows, person, 11)
+    eventually(shows, person, 11, settings)
     person.page.keyboard.press("ArrowRight")
-    eventually(shows, person, 12)
+    eventually(shows, person, 12, settings)
     person.page.keyboard.press("ArrowLeft")
-    eventually(shows, person, 11)
+    eventually(shows, person, 11, settings)
     assert person.page.evaluate("document.querySelector('.mha-maps').before"), "the picture changes in place"
-    eventually(lambda: person.query() == {"token": "11"})
+    eventually(lambda: person.query() == {"seed": str(settings.seed), "token": "11"})
     person.sees(".chosen", "Step 12 of 20: token 11 is new")
 
 
 def test_keys_in_the_picture_go_one_token_at_a_time(decoding):
-    person = decoding
+    person, settings = decoding
     person.page.locator(".mha-maps").focus()
     person.page.keyboard.press("ArrowRight")
-    eventually(lambda: person.query() == {"token": "11"})
+    eventually(lambda: person.query() == {"seed": str(settings.seed), "token": "11"})
     person.page.keyboard.press("Home")
-    eventually(lambda: person.query() == {"token": "0"})
+    eventually(lambda: person.query() == {"seed": str(settings.seed), "token": "0"})
     person.page.keyboard.press("End")
-    eventually(lambda: person.query() == {"token": "19"})
-    eventually(shows, person, 19)
+    eventually(lambda: person.query() == {"seed": str(settings.seed), "token": "19"})
+    eventually(shows, person, 19, settings)
     person.page.keyboard.press("ArrowRight")  # there is none
     person.page.keyboard.press("ArrowLeft")
-    eventually(lambda: person.query() == {"token": "18"})
+    eventually(lambda: person.query() == {"seed": str(settings.seed), "token": "18"})
 
 
 def test_pointing_says_what_a_cell_is_and_a_click_goes_to_its_token(decoding):
-    person = decoding
-    trace = synthetic(Settings(causal=True))
+    person, settings = decoding
+    trace = synthetic(settings)
     weight = decode(trace.layer, trace.batch).steps[10].weights[0, 2, 0, 4]
     for panel, key, row, words in (
         (3, 4, 2, ["head 2, new row of the map", "token 4", f"weight {weight:.6f}"]),
@@ -98,12 +99,12 @@ def test_pointing_says_what_a_cell_is_and_a_click_goes_to_its_token(decoding):
         for said in words:
             person.sees(".mha-tip", said)
     person.page.mouse.click(*column(person, 2, 15, 3))
-    eventually(shows, person, 15)
-    eventually(lambda: person.query() == {"token": "15"})
+    eventually(shows, person, 15, settings)
+    eventually(lambda: person.query() == {"seed": str(settings.seed), "token": "15"})
 
 
 def test_from_page_to_page_with_what_is_set_and_back(person):
-    person.open()
+    person.go()
     person.type("seed", "11")
     eventually(lambda: person.query() == {"seed": "11"})
     person.page.get_by_role("link", name="Decode").click()
@@ -128,7 +129,7 @@ def test_from_page_to_page_with_what_is_set_and_back(person):
 
 def test_a_link_that_is_followed_before_it_is_drawn_anew_loses_nothing(person):
     """A cell is chosen in the picture, which alone is drawn anew: the links above it still have the address from before."""
-    person.open()
+    person.go()
     person.page.locator(".mha-maps").focus()
     person.page.keyboard.press("ArrowDown")
     eventually(lambda: "cell" in person.query())
@@ -141,7 +142,9 @@ def test_a_link_that_is_followed_before_it_is_drawn_anew_loses_nothing(person):
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1440, "dark"), (1280, "light")])
 def test_nothing_is_cut_at_any_width_in_either_theme(look, person, width, scheme):
     look(width, scheme=scheme)
-    page = at(person, "?words=the+cat+sat+on+the+mat%0Aa+dog&padding=&padding_side=left&item=1&num_heads=32").page
+    page = person.page
+    page.goto(f"{person.address}/decode?words=the+cat+sat+on+the+mat%0Aa+dog&padding=&padding_side=left&item=1&num_heads=32")
+    page.wait_for_selector(f"{IDLE} .mha-maps[data-kind=decoding] .main-svg", timeout=60_000)
 
     def fits():
         box = page.locator("[data-testid=stMainBlockContainer]").bounding_box()

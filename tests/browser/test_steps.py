@@ -12,7 +12,7 @@ def title(person):
 
 
 def to_steps(person, **query):
-    person.open(**query)
+    person.go(**query)
     person.page.get_by_role("link", name="Step by step").click()
     eventually(lambda: " of " in title(person) and person.page.locator(IDLE).count())
 
@@ -56,7 +56,7 @@ def test_a_key_that_is_meant_for_a_control_is_no_step(person):
 
 
 def test_what_was_set_comes_along_and_goes_back(person):
-    person.open()
+    person.go()
     person.type("seed", "12")
     eventually(lambda: person.query().get("seed") == "12")
     person.page.get_by_role("link", name="Step by step").click()

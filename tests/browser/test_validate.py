@@ -23,7 +23,7 @@ def verdicts(person):
 
 def test_from_explore_with_its_settings_and_back(person):
     """What is set on one page is set on the other, and Back goes the way that one came."""
-    person.open(seed=9, seq_len=6)
+    person.go(seed=9, seq_len=6)
     go_to(person, "Validate")
     eventually(lambda: len(verdicts(person)) == len(QUESTIONS) + 1)
     assert person.query() == {"seed": "9", "seq_len": "6"}
@@ -40,9 +40,9 @@ def test_from_explore_with_its_settings_and_back(person):
 
 
 def test_what_fails_is_seen_and_what_was_compared_unfolds_by_key(person):
-    person.open(causal=1, padding_side="left")
+    seed = person.go(causal=1, padding_side="left")
     go_to(person, "Validate")
-    expected = [check.verdict for check in validate(source(Settings(causal=True, padding_side="left")))]
+    expected = [check.verdict for check in validate(source(Settings(seed=seed, causal=True, padding_side="left")))]
     eventually(lambda: sorted(verdicts(person)) == sorted(expected))
     person.sees(".verdicts", "Does not hold: “Every query has a key that it may see”")
     row = person.page.locator(".check", has_text="Every query has a key that it may see").first
