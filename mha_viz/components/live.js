@@ -5,7 +5,7 @@ const CONFIG = { displayModeBar: false, doubleClick: false, showTips: false };
 const TWICE = 400; // ms between the clicks of a double click
 const HELD = 80; // ms after which an arrow key is no longer held: until then its spots are not sent
 const PATIENCE = 1500; // ms that a first picture of the wrong width waits for the right one
-const FONT_OF_FILES = "Arial, sans-serif"; // the page's own does not reach into a file, whose words would be laid out for it
+const KEPT = 60_000; // ms that a file is there to be saved
 let count = 0; // of pictures, for ids
 const pictures = new WeakMap(); // a component's element → its Picture, which outlives every update
 
@@ -88,16 +88,27 @@ class Picture {
     this.save();
   }
 
-  // Saves what is on screen, where the server asks for it with a serial that is new since the picture is here.
-  save() {
-    const before = this.saved, { format, name, serial = 0 } = this.saving ?? {};
+  // Saves what is on screen, or another figure, where the server asks for it with a serial that is new since the picture is here.
+  async save() {
+    const before = this.saved, { format, name, serial = 0, figure, scale, size } = this.saving ?? {};
     this.saved = serial;
     if (before === undefined || serial === 0 || serial === before) return;
-    const data = this.plot.data.map((trace) => (trace.meta === "mark" ? { ...trace, opacity: 1 } : trace));
-    const { width, height } = this.plot.layout;
-    const font = { ...this.plot.layout.font, family: FONT_OF_FILES };
-    const figure = { data, layout: { ...this.plot.layout, font, hovermode: false } };
-    window.Plotly.downloadImage(figure, { format, filename: name, width, height, scale: format === "png" ? 2 : 1 });
+    try {
+      const { data, layout } = figure ?? this.plot;
+      const file = await pictureOf(window.Plotly, { data, layout }, format, { scale, size: size ?? undefined });
+      const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(file), download: `${name}.${format}` });
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), KEPT);
+      this.say(`Saved ${link.download}.`);
+    } catch (error) {
+      this.say(`Not saved: ${error instanceof TooLarge ? `${format.toUpperCase()} ` : ""}${error.message}`, true);
+    }
+  }
+
+  // To who hears the page, and where it `matters` to all.
+  say(words, matters = false) {
+    this.status.textContent = words;
+    this.status.classList.toggle("mha-unseen", !matters);
   }
 
   react() {
@@ -186,7 +197,7 @@ class Picture {
   choose(spot, pressed) {
     this.chosen = spot;
     this.marks();
-    this.status.textContent = this.kind.words(spot).join(", ");
+    this.say(this.kind.words(spot).join(", "));
     const choice = { ...this.kind.sent(spot), pressed, serial: ++this.serial };
     this.choices = [...this.choices.filter((earlier) => earlier.pressed), choice];
     clearTimeout(this.sending);

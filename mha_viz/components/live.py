@@ -4,7 +4,6 @@
 Here Plotly's own ``react`` changes the chart that is there. Everything that follows the pointer happens in the browser.
 """
 
-import json
 from pathlib import Path
 
 import streamlit as st
@@ -14,11 +13,12 @@ from mha_viz.figures.serial import to_json
 DEFAULT_WIDTH = 1104  # px, until the browser has told: a window of 1440 with an open sidebar
 
 _HERE = Path(__file__).parent
+_SCRIPTS = ("live.js", "maps.js", "pointing.js", "lines.js", "columns.js", "../export/picture.js")
 _mount = st.components.v2.component(
     "mha_live",
     html=(_HERE / "live.html").read_text("utf-8"),
     css=(_HERE / "live.css").read_text("utf-8"),
-    js="\n".join((_HERE / name).read_text("utf-8") for name in ("live.js", "maps.js", "pointing.js", "lines.js", "columns.js")),
+    js="\n".join((_HERE / name).read_text("utf-8") for name in _SCRIPTS),
     isolate_styles=False,  # Plotly's own styles are the page's
 )
 
@@ -41,7 +41,9 @@ def live(figure, *, key, alt, on_choose=None, on_reset=None, on_look=None, save=
     the fragments would run.
 
     ``save`` is {"format": "png" or "svg", "name": str, "serial": int}: when the serial is another than before, the browser saves
-    the picture as it is on screen, zoom and marks included, as a file of that name; a PNG at twice its size.
+    the picture as it is on screen, zoom and marks included, as a file of that name. With a "figure" it saves that one instead, which
+    is seen nowhere. "size" is the width of what is saved and its unit, (160, "mm"), "scale" how many px a PNG has for each px of it:
+    see export/picture.js. What cannot be saved is said below the picture.
     """
     figure = figure if isinstance(figure, dict) else figure.to_plotly_json()
 
@@ -59,8 +61,7 @@ def live(figure, *, key, alt, on_choose=None, on_reset=None, on_look=None, save=
         if on_reset is not None:
             on_reset()
 
-    said = {"alt": alt, "save": save, "answered": st.session_state.get(answered, 0)}
-    data = f'{json.dumps(said)[:-1]}, "figure": {to_json(figure)}}}'
+    data = to_json({"alt": alt, "save": save, "answered": st.session_state.get(answered, 0), "figure": figure})
     looked = on_look or _again
     heard = {"on_cell_change": chosen, "on_reset_change": reset, "on_width_change": looked, "on_ground_change": looked}
     _mount(key=key, data=data.encode(), **heard)

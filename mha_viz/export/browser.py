@@ -86,7 +86,7 @@ class Browser:
         if "wrong" in found:
             raise Wrong("format", format, found["wrong"])
         drawn = base64.b64decode(found["drawn"].partition(",")[2])
-        return self._printed(drawn.decode(), *inches) if format == "pdf" else drawn
+        return self._printed(drawn.decode(), spec["layout"]["paper_bgcolor"], *inches) if format == "pdf" else drawn
 
     def _start(self, format):
         try:
@@ -109,20 +109,25 @@ class Browser:
         if self._playwright is not None:
             self._playwright.stop()
 
-    def _printed(self, svg, width, height):
-        """The SVG alone on a page of its size in inches, as PDF."""
-        corner = "svg { position: absolute; left: 0; bottom: 0 }"  # where a page's box begins
-        self._paper.set_content(f"<!doctype html><title>MHA Explorer</title><style>{corner}</style>{svg}")
+    def _printed(self, svg, paper, width, height):
+        """The SVG alone on a page of its size in inches, as PDF.
+
+        Chromium's pages are whole px, so it prints one that is up to two larger, and the page's box, which begins in the corner at the
+        bottom left, is cut to the size afterwards.
+        """
+        style = f"html {{ background: {paper} }} svg {{ position: absolute; left: 0; bottom: 0 }}"
+        self._paper.set_content(f"<!doctype html><title>MHA Explorer</title><style>{style}</style>{svg}")
         self._paper.evaluate("document.fonts.ready.then(() => null)")
-        printed = self._paper.pdf(width=f"{width}in", height=f"{height}in", print_background=True)
-        box = rb"(/MediaBox \[0 0) (\S+) (\S+)\]"  # that Chromium has rounded to its px
+        larger = {"width": f"{width + 1 / 96}in", "height": f"{height + 1 / 96}in"}
+        printed = self._paper.pdf(**larger, print_background=True)
+        box = rb"(/MediaBox \[0 0) (\S+) (\S+)\]"
         exact = lambda found: b"%b %b %b]" % (found[1], _exact(found[2], 72 * width), _exact(found[3], 72 * height))  # noqa: E731
         printed = re.sub(box, exact, printed)
         return re.sub(rb"\(D:\d{14}", b"(D:20000101000000", printed)  # the same picture is the same file at any time
 
 
 def _exact(written, number):
-    """``number`` in as many bytes as are ``written`` there, so that whatever follows stays in its place."""
+    """``number`` in as many bytes as are ``written`` there, so that whatever follows in the file stays in its place."""
     text = f"{number:.{max(len(written) - len(str(int(number))) - 1, 0)}f}".encode()
     return text if len(text) == len(written) else written
 

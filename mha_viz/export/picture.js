@@ -17,9 +17,9 @@ async function pictureOf(Plotly, figure, format, { scale = 1, size = [figure.lay
     const most = `${counted(MOST_PIXELS)} in all`;
     throw new TooLarge(`holds no ${counted(across)} × ${counted(down)} px, ${most}: choose a smaller scale or size, or SVG or PDF.`);
   }
-  const font = await webFont(figure.layout.font.family);
+  const font = await webFont(figure.layout.font.family), suffix = unit === "px" ? "" : unit;
   const text = (await drawn(Plotly, figure, format))
-    .replace(/ width="\S*" height="\S*"/, ` width="${short(width)}${unit}" height="${short(height)}${unit}"`)
+    .replace(/ width="\S*" height="\S*"/, ` width="${short(width)}${suffix}" height="${short(height)}${suffix}"`)
     .replace(">", `>${font}`);
   const svg = new Blob([text], { type: "image/svg+xml" });
   return format === "png" ? raster(svg, across, down, (scale * PER_INCH.px) / 0.0254) : svg;
@@ -34,9 +34,8 @@ async function drawn(Plotly, { data, layout }, format) {
   try {
     await Plotly.newPlot(plot, traces, { ...structuredClone(layout), hovermode: false }, { staticPlot: true });
     const maps = [...plot.querySelectorAll(".hm image")];
-    if (format !== "png") fits(maps);
-    for (const map of maps) map.replaceWith(await cells(plot, map, format === "pdf" ? 0.5 : 0));
-    if (format === "pdf") plot.querySelectorAll(".pattern_filled").forEach((path, i) => path.replaceWith(hatched(path, `hatch-${i}`)));
+    if (fits(maps, format)) for (const map of maps) map.replaceWith(await cells(plot, map, format === "pdf" ? 0.5 : 0));
+    if (format === "pdf") plot.querySelectorAll(".pattern_filled").forEach((path, i) => hatch(path, `hatch-${i}`));
     for (const line of plot.querySelectorAll(".crisp")) line.setAttribute("shape-rendering", "crispEdges"); // so a stylesheet says
     for (const styled of plot.querySelectorAll("svg [style]")) {
       const style = styled.getAttribute("style"); // which Plotly sets earlier the first time that it draws a legend
@@ -50,10 +49,12 @@ async function drawn(Plotly, { data, layout }, format) {
   }
 }
 
-function fits(maps) {
+// Whether the cells can be drawn one by one; a PNG of more keeps Plotly's bitmaps, any other picture cannot be.
+function fits(maps, format) {
   const all = maps.reduce((sum, { __data__: { z } }) => sum + z.length * z[0].length, 0);
-  if (all > MOST_CELLS)
+  if (all > MOST_CELLS && format !== "png")
     throw new TooLarge(`holds no ${counted(all)} cells, ${counted(MOST_CELLS)} at most: choose fewer heads, or one alone, or PNG at 4×.`);
+  return all <= MOST_CELLS;
 }
 
 // The cells of a map, each a rectangle where Plotly's bitmap has it on the screen and of its colour there. Cells without a value are
@@ -98,36 +99,41 @@ async function pixels(url) {
   return pen.getImageData(0, 0, image.width, image.height);
 }
 
-// A hatched area as lines cut to its outline: Chromium prints a pattern as a bitmap. Of Plotly's hatches those that figures have: "/",
-// "x" and ".", whose dots are the dashes, as long as none, of a line with round ends.
-function hatched(path, id) {
+// Puts lines, cut to the outline, in the place of a hatched area: Chromium prints a pattern as a bitmap.
+function hatch(path, name) {
   const pattern = document.getElementById(/#([^"')]+)/.exec(path.style.fill)[1]), [ground, one] = pattern.children;
   const scale = /scale\((.*)\)/.exec(pattern.getAttribute("patternTransform"))?.[1] ?? 1;
-  const step = parseFloat(pattern.getAttribute("width")) * scale;
-  const { x, y, width, height } = path.getBBox(), right = x + width, bottom = y + height;
-  const from = (least) => Math.floor(least / step), to = (most) => Math.ceil(most / step);
-  const several = (first, last, line) => Array.from({ length: last - first + 1 }, (_, i) => line((first + i) * step)).join("");
-  const look = { fill: "none", stroke: one.getAttribute("stroke") ?? one.getAttribute("fill") };
+  const step = parseFloat(pattern.getAttribute("width")) * scale, fill = ground.getAttribute("fill");
+  const under = { fill, opacity: ground.getAttribute("fill-opacity"), stroke: fill, "stroke-width": 0.5 }; // a hair beyond what it hides
+  const area = element("g", { transform: path.getAttribute("transform") ?? "" });
+  for (const d of path.getAttribute("d").split(/(?=M)/)) area.append(element("path", { d, ...under })); // each a polygon
+  path.replaceWith(area);
+  const polygons = [...area.children], boxes = polygons.map((polygon) => polygon.getBBox());
+  polygons.forEach((polygon, i) => {
+    const id = `${name}-${i}`, clip = element("clipPath", { id }), cut = element("g", { "clip-path": `url(#${id})` });
+    clip.append(element("path", { d: polygon.getAttribute("d") }));
+    cut.append(element("path", { fill: "none", ...strokes(one, boxes[i], step, scale) }));
+    polygon.after(clip, cut);
+  });
+}
+
+// One of Plotly's hatches, "/", "x" or ".", over a box, as a path's attributes: it is repeated every `step` px. Dots are the dashes, of
+// no length, of a line with round ends.
+function strokes(one, { x, y, width, height }, step, scale) {
+  const right = x + width, bottom = y + height, above = y - step, below = bottom + step;
+  const lines = (from, to, line) => {
+    const [first, last] = [Math.floor(from / step), Math.ceil(to / step)];
+    return Array.from({ length: last - first + 1 }, (_, i) => line((first + i) * step)).join("");
+  };
   if (one.tagName === "circle") {
-    look.d = several(from(y), to(bottom), (at) => `M${(from(x) + 0.5) * step},${at + step / 2}H${right + step}`);
-    Object.assign(look, { "stroke-width": 2 * one.getAttribute("r") * scale, "stroke-dasharray": `0 ${step}`, "stroke-linecap": "round" });
-  } else {
-    const above = y - step, below = bottom + step;
-    look.d = several(from(x + y), to(right + bottom), (sum) => `M${sum - above},${above}L${sum - below},${below}`);
-    if (one.getAttribute("d").split("M").length > 4)
-      look.d += several(from(x - bottom), to(right - y), (gap) => `M${gap + above},${above}L${gap + below},${below}`);
-    look["stroke-width"] = parseFloat(one.getAttribute("stroke-width")) * scale;
+    const dots = { "stroke-width": 2 * one.getAttribute("r") * scale, "stroke-dasharray": `0 ${step}`, "stroke-linecap": "round" };
+    const left = (Math.floor(x / step) - 0.5) * step;
+    return { d: lines(above, bottom, (at) => `M${left},${at + step / 2}H${right + step}`), stroke: one.getAttribute("fill"), ...dots };
   }
-  const outline = element("path", { d: path.getAttribute("d") }), clip = element("clipPath", { id });
-  const cut = element("g", { "clip-path": `url(#${id})` });
-  clip.append(outline.cloneNode());
-  cut.append(element("path", look));
-  const fill = ground.getAttribute("fill"), opacity = ground.getAttribute("fill-opacity");
-  const paper = { fill, opacity, stroke: fill, "stroke-width": 0.5 };
-  for (const [name, value] of Object.entries(paper)) outline.setAttribute(name, value); // a hair beyond the cells that it hides
-  const found = element("g", { transform: path.getAttribute("transform") ?? "" });
-  found.append(clip, outline, cut);
-  return found;
+  const rising = lines(x + y, right + bottom, (sum) => `M${sum - above},${above}L${sum - below},${below}`);
+  const crossed = one.getAttribute("d").split("M").length > 4;
+  const falling = crossed ? lines(x - bottom, right - y, (gap) => `M${gap + above},${above}L${gap + below},${below}`) : "";
+  return { d: rising + falling, stroke: one.getAttribute("stroke"), "stroke-width": parseFloat(one.getAttribute("stroke-width")) * scale };
 }
 
 // The SVG with Plotly's random ids put right: they end in a digest of the picture, so that the same picture always has the same and two

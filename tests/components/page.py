@@ -55,12 +55,19 @@ def picture():
         st.session_state["view"] = START
         st.session_state["said"] = "let go"
 
-    def ask(format):
+    def ask(wanted):
         serial = st.session_state.get("save", {}).get("serial", 0) + 1
-        st.session_state["save"] = {"format": format, "name": "maps of a test", "serial": serial}
+        st.session_state["save"] = wanted | {"name": "maps of a test", "serial": serial}
 
-    for format in ("png", "svg"):
-        st.button(format, on_click=ask, args=(format,))
+    wishes = {
+        "png": {"format": "png", "scale": 2},
+        "svg": {"format": "svg"},
+        "other": {"format": "svg", "figure": spec(trace, View(arrangement="one"), "dark", 800), "size": (100, "mm")},
+        "huge": {"format": "png", "size": (200, "in"), "scale": 4},
+    }
+    with st.container(horizontal=True):
+        for name, wish in wishes.items():
+            st.button(name, on_click=ask, args=(wish,))
     view = st.session_state.get("view", START)
     theme = st.query_params.get("theme", "light")
     look = st.context.theme.type if theme == "system" else theme, measured_width(visit)

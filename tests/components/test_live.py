@@ -356,8 +356,29 @@ def test_it_is_saved_by_the_browser_as_it_is_on_screen(live):
         click(page, 4, 3, 3)  # another update saves nothing
 
 
+def test_another_figure_than_that_on_screen_is_saved_in_its_size(live):
+    page = live(queries=8)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="other", exact=True).click()
+    saved = Path(download.value.path()).read_text("utf-8")
+    assert re.search(r'<svg[^>]* width="100mm" height="[\d.]+mm"[^>]* viewBox="0 0 800 ', saved)
+    assert saved.count('class="cells"') == 1  # one head
+    assert maps(page).locator("image").count() == 6  # all, and two large
+    assert maps(page).evaluate("plot => plot._fullLayout.width") != 800
+
+
+def test_what_cannot_be_saved_is_said_below_the_picture(live):
+    page = live(queries=8)
+    page.get_by_role("button", name="huge", exact=True).click()
+    said = page.get_by_text("Not saved: PNG holds no 76,800 × ")
+    said.wait_for()
+    assert said.bounding_box()["height"] > 10 and "choose a smaller scale or size" in said.inner_text()
+    click(page, 4, 2, 6)
+    said.wait_for(state="detached")
+
+
 def test_in_a_saved_file_no_words_of_the_legend_touch(live, browser):
-    """A file is drawn without the page's own font."""
+    """The page's own font is in it, for which the words are laid out."""
     page = live(queries=6, causal=1, undefined=3)
     with page.expect_download() as download:
         page.get_by_role("button", name="svg", exact=True).click()
