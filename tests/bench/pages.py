@@ -12,15 +12,15 @@ from tests.conftest import QUIET
 
 TURNS = 5
 METHOD = "headless Chromium, 1440 × 900, warm server, warm cache; from navigation to the last change of a picture; A B A B"
-LAST = {"validate": ".verdicts", "about": "[data-testid=stMain] h2"}  # what stands for a picture where a page has none
+LAST = {"validate": ".verdicts", "about": "[data-testid=stMain] h2", "pitfalls": "[data-testid=stCode]"}  # what stands for a picture where a page has none
 WATCH = """
 window.last = 0;
-const picture = '.js-plotly-plot, .verdicts, [data-testid=stMain] h2';
+const picture = '.js-plotly-plot, .verdicts, [data-testid=stMain] h2, [data-testid=stCode]';
 const near = (node) => (node.nodeType === 1 ? node : node.parentElement)?.closest?.(picture) ?? node.querySelector?.(picture);
 new MutationObserver((changes) => {
     const seen = changes.some(({ target, addedNodes }) => near(target) || [...addedNodes].some(near));
     if (seen) window.last = performance.now();
-}).observe(document, { childList: true, subtree: true, attributes: true });
+}).observe(document, { childList: true, subtree: true });
 """
 QUIETLY = """(last) => document.querySelector('[data-testid=stApp][data-test-script-state=notRunning]')
     && document.querySelector(last) && window.last && performance.now() - window.last > 1500"""
