@@ -6,7 +6,6 @@ from pathlib import Path
 from mha_viz.core.rules import Wrong
 
 ABOUT = "write a figure, its numbers or its code to a file; or all the figures of a document"
-PARTS = ("title", "labels", "bar", "legend", "values")
 
 
 def options(parser):
@@ -24,7 +23,7 @@ def options(parser):
     dress = parser.add_argument_group("dressed how")
     dress.add_argument("--theme", help="light, dark or print")
     dress.add_argument("--transparent", action="store_const", const=True, help="without a ground")
-    for part in PARTS:
+    for part in ("title", "labels", "bar", "legend", "values"):
         dress.add_argument(f"--no-{part}", dest=part, action="store_const", const=False, help=f"without {part}")
     dress.add_argument("--width", help='"1104 px", "160 mm" or "6.3 in"; the height follows')
     dress.add_argument("--font", help="a font family")

@@ -15,7 +15,7 @@ from mha_viz.export.page import figure_page
 from mha_viz.export.paste import PROGRAMS
 from mha_viz.export.screen import screen
 from mha_viz.export.table import statistics_table, weights_table
-from mha_viz.export.views import ALONE, MEAN, VIEWS, Shown, check_heads
+from mha_viz.export.views import MEAN, PARTS, VIEWS, WITHOUT, Shown, check_heads
 from mha_viz.figures.dress import dressed
 from mha_viz.figures.parts import Parts
 from mha_viz.figures.serial import to_json
@@ -32,8 +32,6 @@ from mha_viz.sources.source import (
     view_of_address,
 )
 from mha_viz.studies.lessons import LESSONS
-
-PARTS = ("title", "labels", "bar", "legend", "values")
 
 
 def shown(figure):
@@ -80,13 +78,12 @@ def against(spelled, layer):
 
 def drawn(figure, what):
     """(the spec of its picture, what that shows in words)."""
-    dress = {"theme": figure.theme, "width": figure.drawn_width}
-    left_out = [name for name in PARTS if not getattr(figure, name)]
-    if figure.view not in ALONE:
-        dress["parts"] = Parts(**{name: getattr(figure, name) for name in PARTS})
-    elif left_out:
-        rule = f"has no {' or '.join(left_out)} that could be left out."
-        raise Wrong("view", figure.view, rule, [{name: True for name in left_out}])
+    parts = {name: getattr(figure, name) for name in PARTS}
+    strange = [name for name in WITHOUT.get(figure.view, ()) if not parts[name]]
+    if strange:
+        rule = f"has no {' or '.join(strange)} that could be left out."
+        raise Wrong("view", figure.view, rule, [dict.fromkeys(strange, True)])
+    dress = {"theme": figure.theme, "width": figure.drawn_width, "parts": Parts(**parts)}
     spec, alt = VIEWS["page" if figure.view == SCREEN else figure.view](what, **dress)
     return dressed(spec, figure.transparent, figure.font), alt
 

@@ -160,7 +160,7 @@ def decode(shown, **dress):
     )
 
 
-def curves(shown, **dress):
+def curves(shown, *, theme, width, parts):
     """How the shipped model was trained: loss and accuracy over the steps."""
     from mha_viz.figures import curves as in_curves
     from mha_viz.sources.trained import Trained, training_curves
@@ -170,7 +170,7 @@ def curves(shown, **dress):
         raise Wrong("view", "curves", f"is for a shipped model, and {shown.source.name} is none.", [{"view": "page"}])
     told, found, at = training_curves(settings)
     return (
-        in_curves.curves(told, found, at, **dress, height=round(dress["width"] * 0.32)).to_plotly_json(),
+        in_curves.curves(told, found, at, theme, width, round(width * 0.32)).to_plotly_json(),
         in_curves.describe(told, found, at),
     )
 
@@ -180,7 +180,10 @@ VIEWS: dict[str, Callable] = {
     "layers": layers, "terms": opened(number.terms, number.describe_terms), "softmax": opened(number.softmax, number.describe_softmax),
     "cell": opened(number.cell_in_heads, number.describe_cell_in_heads), "steps": steps, "decode": decode, "curves": curves,
 }  # fmt: skip
-ALONE = ("terms", "softmax", "cell", "steps", "decode", "curves")  # what has no parts to leave out
+PARTS = ("title", "labels", "bar", "legend", "values")
+WITHOUT = {  # parts that a view does not have, and so cannot leave out
+    "terms": ("bar", "legend"), "softmax": ("bar", "legend"), "cell": ("bar",), "steps": ("bar", "legend"), "curves": PARTS,
+}  # fmt: skip
 
 
 def check_heads(shown):

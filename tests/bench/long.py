@@ -7,7 +7,6 @@ import time
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import torch
 from torch.nn import functional as F
 

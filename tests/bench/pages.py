@@ -12,7 +12,9 @@ from tests.conftest import QUIET
 
 TURNS = 5
 METHOD = "headless Chromium, 1440 × 900, warm server, warm cache; from navigation to the last change of a picture; A B A B"
-LAST = {"validate": ".verdicts", "about": "[data-testid=stMain] h2", "pitfalls": "[data-testid=stCode]"}  # what stands for a picture where a page has none
+LAST = {  # what stands for a picture where a page has none
+    "validate": ".verdicts", "about": "[data-testid=stMain] h2", "pitfalls": "[data-testid=stCode]",
+}  # fmt: skip
 WATCH = """
 window.last = 0;
 const picture = '.js-plotly-plot, .verdicts, [data-testid=stMain] h2, [data-testid=stCode]';
