@@ -2,7 +2,6 @@
 
 import re
 from html import unescape
-from itertools import combinations
 
 import numpy as np
 import plotly.graph_objects as go
@@ -43,12 +42,13 @@ def printed(figure):
 
 def boxes(figure):
     """(left, top, right, bottom) of every text, in px."""
-    for note in figure.layout.annotations:
-        text = unescape(re.sub(r"<[^>]*>", "", note.text))
-        size = width_of(text, note.font.size), note.font.size
-        across, down = size[::-1] if note.textangle == -90 else size
-        left = note.x * figure.layout.width - {"left": 0, "center": across / 2, "right": across}[note.xanchor]
-        top = (1 - note.y) * figure.layout.height - down / 2
+    layout = figure.layout.to_plotly_json()  # a figure's own properties take long to read
+    for note in layout.get("annotations", ()):
+        text = unescape(re.sub(r"<[^>]*>", "", note["text"]))
+        size = width_of(text, note["font"]["size"]), note["font"]["size"]
+        across, down = size[::-1] if note.get("textangle") == -90 else size
+        left = note["x"] * layout["width"] - {"left": 0, "center": across / 2, "right": across}[note["xanchor"]]
+        top = (1 - note["y"]) * layout["height"] - down / 2
         yield text, left, top, left + across, top + down
 
 
@@ -85,13 +85,13 @@ def test_no_word_covers_another_or_leaves_the_picture(case, width):
     for head in (None, 1):
         for name, tensors in steps_of(case, head):
             figure = picture(tensors, width=width, summed=name == "project")
-            places = list(boxes(figure))
-            for text, left, top, right, bottom in places:
-                assert left >= -1 and right <= width + 1, (name, text)
-                assert top >= -1 and bottom <= figure.layout.height + 1, (name, text)
-            for (a, *one), (b, *other) in combinations(places, 2):
-                apart = one[2] <= other[0] + 1 or other[2] <= one[0] + 1 or one[3] <= other[1] + 1 or other[3] <= one[1] + 1
-                assert apart, (name, a, b)
+            texts, *edges = zip(*boxes(figure), strict=True)
+            left, top, right, bottom = map(np.array, edges)
+            outside = (left < -1) | (right > width + 1) | (top < -1) | (bottom > figure.layout.height + 1)
+            assert not outside.any(), (name, [texts[i] for i in np.flatnonzero(outside)])
+            before = (right[:, None] <= left + 1) | (bottom[:, None] <= top + 1)  # [one, other]: left of it, or above
+            covering = [(texts[i], texts[j]) for i, j in np.argwhere(~(before | before.T)) if i < j]
+            assert not covering, (name, covering)
 
 
 def test_values_are_printed_where_they_fit():

@@ -12,6 +12,7 @@ import pytest
 import torch
 from safetensors.numpy import load_file
 
+from mha_viz.__main__ import main
 from mha_viz.core.rules import Wrong
 from mha_viz.sources import models
 from mha_viz.sources.models import MODELS, Parameters, score
@@ -143,20 +144,19 @@ def test_what_is_written(tmp_path):
     assert about["final"]["loss"] == pytest.approx(reports[-1].scores.loss, abs=1e-5)
 
 
-def command(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "mha_viz", "train", *arguments], capture_output=True, text=True, cwd=ROOT, timeout=120
-    )
-
-
-def test_the_command(tmp_path):
-    done = command("look-both-ways-2", "--steps", "10", "--seed", "3", "--out", str(tmp_path / "new"))
-    assert done.returncode == 0, done.stderr
-    assert "step 10/10: training loss" in done.stdout and "right: before 0." in done.stdout
+def test_the_command(tmp_path, capsys):
+    threads = torch.get_num_threads()
+    try:
+        assert main(["train", "look-both-ways-2", "--steps", "10", "--seed", "3", "--out", str(tmp_path / "new")]) == 0
+    finally:
+        torch.set_num_threads(threads)
+    said = capsys.readouterr().out
+    assert "step 10/10: training loss" in said and "right: before 0." in said
     assert len(list((tmp_path / "new").iterdir())) == 3
 
 
 def test_the_command_says_what_is_wrong(tmp_path):
-    done = command("deduction", "--out", str(tmp_path))
+    command = [sys.executable, "-m", "mha_viz", "train", "deduction", "--out", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120)
     assert done.returncode == 2 and "must be one of induction, reverse-or-shift" in done.stderr
     assert "Traceback" not in done.stderr and not list(tmp_path.iterdir())
