@@ -17,7 +17,7 @@ test: $(VENV)/dev.stamp
 models: $(VENV)/models.stamp
 
 test-models: $(VENV)/dev.stamp $(VENV)/models.stamp
-	$(BIN)/python -m pytest tests/models
+	$(BIN)/python -m pytest tests/models tests/browser/test_pretrained.py
 
 bench: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.bench

@@ -61,26 +61,31 @@ def current():
     if not of_model():
         settings, trace, wrong = explored.current()
         return LookedAt(trace, settings, wrong)
-    index, trace = model.layer()
-    unchanged = getattr(model.here(), "unchanged", None)
-    return LookedAt(trace if unchanged is None else unchanged().traces[index])
+    return LookedAt(unchanged().traces[model.layer()[0]])
 
 
-def say_what_is_wrong():
-    """Say what is wrong with what is set, what of the address cannot be shown, and of a model which layer it is."""
+def say_what_is_wrong(changed=False):
+    """Say what is wrong with what is set, and what of the address cannot be shown; of a model what is to be known of its run. What if
+    is left out of ``current``; a page that shows the layer ``changed`` by it says so."""
     if not of_model():
         explored.say_what_is_wrong()
         return
     with st.container(key="messages"):
-        say_of_model()
+        say_of_model(changed)
 
 
-def say_of_model():
-    """What of the address cannot be shown; which model, which layer."""
-    found = model.here().recording()
-    say_notes(source.notes(found.traces))
-    if found.notes:
-        st.caption(" ".join(map(plain, found.notes)))
+def say_of_model(changed=False):
+    """What of the address cannot be shown, and what is to be known of the run."""
+    run = model.here().recording() if changed else unchanged()
+    say_notes(source.notes(run.traces))
+    left_out = [] if run is model.here().recording() else ["What if is left out here: this is the layer as it was trained."]
+    if run.notes or left_out:
+        st.caption(" ".join(map(plain, (*left_out, *run.notes))))
+
+
+def unchanged():
+    """The Recording of the model without what is changed in it: of a shipped one, which runs again; others hold what they hold."""
+    return getattr(model.here(), "unchanged", model.here().recording)()
 
 
 def told(looked):

@@ -240,7 +240,9 @@ def maps(found):
                 small_map(one, scale, theme, st.session_state.view.colors), key=f"pitfall_map_{i}", theme=None, width="content",
                 config={"displayModeBar": False}, alt=describe(one),
             )  # fmt: skip
-    of = "Head 0 of item 0. " if found.maps[0].quantity == "weight" and found.maps[0].rows == "query" else ""
+    of_head = found.maps[0].quantity == "weight" and found.maps[0].rows == "query"
+    named = any("head" in one.title for one in found.maps)  # of which head, or of how many, the titles say
+    of = ("Item 0. " if named else "Head 0 of item 0. ") if of_head else ""
     looks = "Striped: hidden by the mask. Crossed: undefined (NaN)."
     st.caption(f"{of}Paper is 0, full ink {scale.high:.4f}. {looks}")
 

@@ -63,7 +63,11 @@ def formulas(step, walked, trace):
     plus = {letter: rf" + b^{letter}_{{{own}}}" if bias else "" for letter in "QKV"}
     weight = _at(walked, "softmax", -1)
     if not trace.has("q"):
-        known = [r"a_{ij} \qquad \bar{a}_{ij} = \frac{1}{H} \sum_h a^{(h)}_{ij}", rf"a_{{{i},{j}}} = {_tex(weight)}"]
+        average = _tex(_at(walked, "softmax", 0))
+        known = [
+            r"a_{ij} \qquad \bar{a}_{ij} = \frac{1}{H} \sum_h a^{(h)}_{ij}",
+            rf"a_{{{i},{j}}} = {_tex(weight)} \qquad \bar{{a}}_{{{i},{j}}} = {average}",
+        ]
         return {"softmax": known, "validate": [r"\sum_j a_{ij} = 1", ""]}[step]
     dot, score, masked, raised = (_at(walked, *place) for place in (("dot", -1), ("scale", -1), ("mask", -1), ("softmax", 1)))
     root = by_root(trace)

@@ -204,7 +204,8 @@ def code(step, walked, looked):
         lines = [*lines, f"print({shown_expression(settings, language, step, together)})"]
     st.code("\n".join(lines), language="python", wrap_lines=True)
     place = {"item": walked.item, "head": walked.shown, "query": walked.query, "together": together}
-    with st.expander("The whole program up to here, which runs as it stands"):
+    beside = "" if looked.settings is not None else f" beside {settings.file}"
+    with st.expander(f"The whole program up to here, which runs as it stands{plain(beside)}"):
         st.code(program(settings, language, step, **place), language="python", height=360)
         if looked.settings is None:
             st.download_button(

@@ -23,7 +23,7 @@ def page():
 @st.fragment(key="above")
 def above():
     """What is said of what is set: what is wrong with it, and what of the address cannot be shown."""
-    say_what_is_wrong()
+    say_what_is_wrong(changed=True)
 
 
 @st.fragment(key="toolbar")

@@ -122,7 +122,9 @@ def test_a_pitfall_is_tried_on_a_trained_layer():
 def test_what_if_in_a_shipped_model_is_left_out_of_its_steps():
     at = page("steps", **INDUCTION, interventions="1:2=zero", head="2", cell="9,5", step="values")
     np.testing.assert_array_equal(pictures(at)[-1], LAYER.head_outputs[0, [2], 9])
-    assert not at.exception
+    assert not at.exception and "What if is left out here" in page_text(at)
+    said = page_text(page("validate", **INDUCTION, interventions="1:2=zero"))
+    assert "Layer 1, head 2 is off" in said and "left out" not in said
 
 
 def test_a_recording_with_a_head_off_is_not_followed(file):

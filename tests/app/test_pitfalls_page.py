@@ -189,3 +189,9 @@ def test_spelling_is_read_back_and_says_only_what_differs():
     with pytest.raises(Wrong) as raised:
         read_pitfall("wrong-scales")
     assert raised.value.nearest == ({"pitfall": "wrong-scale"},)
+
+
+def test_a_caption_names_the_head_where_the_titles_do_not():
+    assert "Head 0 of item 0." in page_text(pitfalls(pitfall="softmax-twice"))
+    said = page_text(pitfalls(pitfall="averaged-heads"))
+    assert "Item 0." in said and "Head 0 of item 0." not in said
