@@ -51,7 +51,7 @@ def serve():
     running = {}
 
     def start(script, **env):
-        script = str(script)
+        script = str(ROOT / script)
         key = (script, *sorted(env.items()))
         if key not in running:
             port = free_port()

@@ -31,11 +31,13 @@ def shows(at, name, settings=None, **values):
 
 
 @pytest.mark.parametrize("name", PITFALLS)
-def test_every_pitfall_opens_at_its_address(name):
+def test_every_pitfall_opens_at_its_address_and_its_controls_say_what_they_change(name):
     at = pitfalls(pitfall=name)
     assert shows(at, name)
     assert held(at)["pitfall_name"] == name
     assert at.query_params == {"pitfall": name}
+    for widget in widgets(at):
+        assert widget.label and (widget.proto.help or widget.key == "view_divisors"), widget.key
 
 
 def test_opens_with_the_first_and_every_pitfall_is_offered():
@@ -160,12 +162,6 @@ def test_an_address_that_points_to_nothing_is_named_and_the_page_stands(address,
     at = pitfalls(**address)
     assert said in page_text(at)
     assert not at.exception and read(at, "chosen")
-
-
-def test_every_control_has_a_name_and_says_what_it_changes():
-    for name in PITFALLS:
-        for widget in widgets(pitfalls(pitfall=name)):
-            assert widget.label and (widget.proto.help or widget.key == "view_divisors"), (name, widget.key)
 
 
 def test_every_map_has_its_words():
