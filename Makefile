@@ -10,9 +10,10 @@ export OMP_WAIT_POLICY := PASSIVE
 run: $(VENV)/run.stamp
 	$(BIN)/python -m mha_viz run
 
+# A file stays with one worker, which opens its pages once, and browsers come early: the end is for short files.
 test: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
-	$(BIN)/python -m pytest -n 3
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 models: $(VENV)/models.stamp
 
