@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.browser.person import IDLE, eventually
+from tests.browser.person import READY, eventually
 
 pytestmark = pytest.mark.browser
 
@@ -29,8 +29,8 @@ def press(person, key, **query):
 
 
 def arrived(person, **query):
-    page = person.page
-    eventually(lambda: person.query() == query and page.locator(IDLE).count() and page.locator(".st-key-picture .main-svg").count())
+    person.page.wait_for_selector(READY, timeout=60_000)  # after loading, which takes a slow machine its time
+    eventually(lambda: person.query() == query and person.page.locator(READY).count())
     eventually(lambda: None not in looks(person))
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.browser.person import IDLE, eventually
+from tests.browser.person import READY, eventually
 from tests.browser.test_steps import title
 
 pytestmark = pytest.mark.browser
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.browser
 def test_a_models_layer_step_by_step_and_back(person):
     page = person.page
     page.goto(f"{person.address}/models?layer=1&head=2&step=softmax")
-    eventually(lambda: page.locator(".st-key-picture .main-svg").count() and page.locator(IDLE).count())
+    page.wait_for_selector(READY, timeout=60_000)
     page.get_by_role("link", name="Step by step").click()
     eventually(lambda: title(person).startswith("8 of 13") and "Induction · layer 1" in person.text(".mode"))
     page.keyboard.press("ArrowRight")

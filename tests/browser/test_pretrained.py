@@ -5,7 +5,7 @@ import importlib.util
 import pytest
 
 from mha_viz.sources.pretrained import shipped_models
-from tests.browser.person import IDLE, eventually
+from tests.browser.person import IDLE, READY, eventually
 from tests.browser.test_steps import title
 from tests.models.conftest import absent
 
@@ -23,7 +23,7 @@ def installed():
 def test_a_model_reads_what_is_typed_and_a_head_of_it_is_followed(person):
     page = person.page
     page.goto(f"{person.address}/models?source=pretrained")
-    eventually(lambda: page.locator(".st-key-overview .main-svg").count() and page.locator(IDLE).count())
+    page.wait_for_selector(READY, timeout=60_000)
     text = page.get_by_label("text", exact=True)
     text.fill("Foxes jump over fences.")
     text.press("Control+Enter")
