@@ -79,9 +79,9 @@ class Figure:
     document agree.
 
     ``theme`` is light, dark or print (greys alone), ``transparent`` without a ground; ``title``, ``labels`` (of tokens), ``bar``,
-    ``legend`` and ``values`` (in cells) may be left out. ``width`` is in px, mm or in, the height follows; ``font`` is a family and
-    ``font_size`` that of ordinary text: 14 px, or 8 pt where the width is one on paper. ``scale`` is how many pixels of a PNG are a
-    px.
+    ``legend`` and ``values`` (in cells) may be left out. ``width`` is in px, mm or in, and the height follows; where None it is 1104 px,
+    of one map alone 640. ``font`` is a family and ``font_size`` that of ordinary text: 14 px, or 8 pt where the width is one on paper.
+    ``scale`` is how many pixels of a PNG are a px.
 
     ``code`` of a program is torch, numpy or pytest.
 
@@ -104,7 +104,7 @@ class Figure:
     bar: bool = ruled(True, flag)
     legend: bool = ruled(True, flag)
     values: bool = ruled(True, flag)
-    width: tuple[float, str] = ruled((1104.0, "px"), length("px", "mm", "in"))
+    width: tuple[float, str] | None = ruled(None, optional(length("px", "mm", "in")))
     font: str | None = ruled(None, optional(text))
     font_size: tuple[float, str] | None = ruled(None, optional(length("pt", "px")))
     scale: int = ruled(2, choice(1, 2, 4))
@@ -120,27 +120,32 @@ class Figure:
             raise Wrong("font_size", _told(self.font_size), rule, [{"font_size": None}])
         if not NARROWEST <= self.drawn_width <= WIDEST:
             nearest = min(max(self.drawn_width, NARROWEST), WIDEST) / self.drawn_width
-            number, unit = self.width
+            number, unit = self.size
             right = f"{number * nearest:.4g} {unit}"
             rule = (
                 f"with text of {_told(self.text_size)} leaves {self.drawn_width} px to draw in, and there must be {NARROWEST} to {WIDEST}: "
                 "another width, or another font_size."
             )
-            raise Wrong("width", _told(self.width), rule, [{"width": right}])
+            raise Wrong("width", _told(self.size), rule, [{"width": right}])
 
     @property
     def format(self):
         return Path(self.out).suffix.removeprefix(".").lower()
 
     @property
+    def size(self):
+        """(number, unit) of the width: where none was asked for, what suits one map, or several beside each other."""
+        return self.width or ((640.0, "px") if self.view in ("head", "average") else (1104.0, "px"))
+
+    @property
     def text_size(self):
         """(number, unit) of ordinary text."""
-        return self.font_size or ((TEXT, "px") if self.width[1] == "px" else PRINTED)
+        return self.font_size or ((TEXT, "px") if self.size[1] == "px" else PRINTED)
 
     @property
     def drawn_width(self):
         """px that the figure is drawn in: what makes ordinary text as large as it should be once the figure is as wide as it should."""
-        return round(_px(self.width) * TEXT / _px(self.text_size))
+        return round(_px(self.size) * TEXT / _px(self.text_size))
 
     def named(self, folder):
         """The same with the names of its files seen from ``folder``."""

@@ -100,7 +100,7 @@ def made(figure, browser):
     if figure.view == SCREEN:
         return screen(figure, browser), spec
     if figure.format in PICTURES:
-        return browser.picture(spec, figure.format, figure.scale, figure.width), spec
+        return browser.picture(spec, figure.format, figure.scale, figure.size), spec
     return WRITERS[figure.format](figure, what, spec, alt), spec
 
 

@@ -30,7 +30,7 @@ HOW = 'model(**inputs, output_attentions=True).attentions, the model loaded with
 def picture(name):
     """The function that draws the view of this ``name``."""
 
-    def draw(attention, tokens=None, key_tokens=None, *, layer=0, view=None, width=1104, **how):
+    def draw(attention, tokens=None, key_tokens=None, *, layer=0, view=None, width=None, **how):
         return _drawn(name, None, attention, tokens, key_tokens, layer, view, width, how)
 
     draw.__name__ = draw.__qualname__ = name
@@ -40,14 +40,15 @@ def picture(name):
     [H, L, S] or [L, S], or a list of them, one per layer, of which ``layer`` is drawn. ``tokens`` name queries and keys: texts, or a list
     of texts per batch item; ``key_tokens`` the keys where these are another sequence.
 
-    ``width`` is in px. What else there is to say: the fields of ``View`` (item, head, cell, order, scale, limits, colors, …), and
-    {", ".join(LOOKS)} as in ``Figure``. ``heads`` are numbers, "mean" among them for the average. A ``view`` is where the fields that
-    are not given come from. Raises Wrong for what cannot be drawn, with what to pass in its place.
+    ``width`` is in px, 1104 where None and 640 of one map alone. What else there is to say: the fields of ``View`` (item, head, cell,
+    order, scale, limits, colors, …), and {", ".join(LOOKS)} as in ``Figure``. ``heads`` are numbers, "mean" among them for the
+    average. A ``view`` is where the fields that are not given come from. Raises Wrong for what cannot be drawn, with what to pass in
+    its place.
     """
     return draw
 
 
-def difference(a, b, tokens=None, key_tokens=None, *, layer=0, view=None, width=1104, **how):
+def difference(a, b, tokens=None, key_tokens=None, *, layer=0, view=None, width=None, **how):
     """A, B and B − A, whatever holds attention each: see ``heads``."""
     return _drawn("difference", a, b, tokens, key_tokens, layer, view, width, how)
 
@@ -57,7 +58,7 @@ def _drawn(name, a, attention, tokens, key_tokens, layer, view, width, how):
     for key, value in how.items():
         if key not in View.__dataclass_fields__:
             raise unknown(key, value, View, Figure)
-    figure = figure_of(looks | {"view": name, "width": (width, "px")})
+    figure = figure_of(looks | {"view": name, "width": None if width is None else (width, "px")})
     view = replace(view or View(), **{key: tuple(value) if isinstance(value, list) else value for key, value in how.items()}, layer=layer)
     of = given(attention, tokens, key_tokens)
     before = None if name != "difference" else shown_trace(layer_of(given(a, tokens, key_tokens), layer), view)

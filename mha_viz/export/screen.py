@@ -23,7 +23,7 @@ def screen(figure, browser):
         raise Wrong("out", figure.out, "is of the page itself, which is saved as png.", [{"out": right}])
     if figure.settings or figure.recording:
         raise Wrong("view", figure.view, "is the page of an address: give that, and no file.", [{"settings": None, "recording": None}])
-    width = round(figure.width[0])
+    width = round(figure.size[0])
     with served() as url:
         return browser.screen(f"{url}/{figure.address or ''}", width, round(width * HIGH), figure.theme)
 

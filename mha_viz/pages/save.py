@@ -114,7 +114,7 @@ def figure_now(shown):
 
 
 def told(figure):
-    number, unit = figure.width
+    number, unit = figure.size
     return f"{number:g} {unit} wide, {figure.theme}"
 
 
@@ -126,7 +126,7 @@ def ask(saved, figure):
     asked = {"format": figure.format, "name": figure.out.rpartition(".")[0], "scale": figure.scale, "size": None}
     if dressed():
         try:
-            asked |= {"figure": drawn(figure, saved[0])[0], "size": figure.width}
+            asked |= {"figure": drawn(figure, saved[0])[0], "size": figure.size}
         except Wrong as wrong:
             state.wrong_saving = wrong
             return
@@ -149,7 +149,7 @@ def pdf(saved, figure, name):
     if st.button(f"Make {name}", key="save_pdf", type="primary"):
         try:
             with st.spinner("Drawing …"), Browser() as browser:
-                state.made_pdf = figure, saved[0], browser.picture(drawn(figure, saved[0])[0], "pdf", size=figure.width)
+                state.made_pdf = figure, saved[0], browser.picture(drawn(figure, saved[0])[0], "pdf", size=figure.size)
         except Wrong as wrong:
             say(wrong)
     made = state.get("made_pdf")
