@@ -30,7 +30,7 @@ def length(*units):
         except (TypeError, ValueError):
             number = 0
         if unit not in units or not 0 < number < 1e5:
-            example = f"160 {units[-1]}" if "mm" in units else f"8 {units[0]}"
+            example = "160 mm" if "mm" in units else "8 pt"
             raise Wrong(argument, value, f'must be a length in {" or ".join(units)}, as in "{example}".')
         return number, unit
 

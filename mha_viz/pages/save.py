@@ -197,19 +197,19 @@ def to_paste(shown):
 
 def text_of(what, shown):
     from mha_viz.export import words
+    from mha_viz.export.figure import Figure
     from mha_viz.export.make import drawn
     from mha_viz.export.paste import PROGRAMS
 
     if what in CODE:
         return PROGRAMS[CODE[what]](shown)
-    figure = figure_now(shown)
-    caption = words.caption(shown, "page")
+    caption, alt = words.caption(shown, "page"), drawn(Figure(), shown)[1]
     if what == "caption":
         return caption
-    if what == "command":
-        return command(figure, shown)
-    alt = drawn(figure, shown)[1]
-    return alt if what == "alternative text" else words.markdown(figure.out, alt, caption)
+    if what == "alternative text":
+        return alt
+    figure = figure_now(shown)
+    return command(figure, shown) if what == "command" else words.markdown(figure.out, alt, caption)
 
 
 def command(figure, shown):
