@@ -6,6 +6,8 @@ const MOST_PIXELS = 100_000_000; // of a PNG: 400 MB while it is made
 const PER_INCH = { px: 96, mm: 25.4, in: 1 };
 const IN_SVG = "http://www.w3.org/2000/svg";
 
+const fonts = new Map(); // family → style element, as text
+
 class TooLarge extends Error {}
 
 // The figure { data, layout } as a Blob, "png" or "svg", or for "pdf" the SVG that a browser prints without any bitmap. `size` is the
@@ -170,11 +172,16 @@ function measured(png, perMetre) {
   return new Blob([png.slice(0, 33), chunk, png.slice(33)], { type: png.type });
 }
 
-// A style element with those @font-face rules of the page for the first of these families that are upright, their files within them: a
-// file sees nothing of the page's fonts. Nothing where that family is not a web font.
+// A style element with the page's upright @font-face rules for the first of these families, their files within them: a file sees nothing
+// of the page's fonts, and where words are laid out for one, another's would touch. Nothing where that family is no web font.
 async function webFont(families) {
-  const bare = (name) => name.replace(/["']/g, "").trim(), family = bare(families.split(",")[0]);
+  const family = bare(families.split(",")[0]);
   await document.fonts.load(`14px "${family}"`); // before Plotly lays words out
+  if (!fonts.has(family)) fonts.set(family, await fontFaces(family));
+  return fonts.get(family);
+}
+
+async function fontFaces(family) {
   const sheets = [...document.styleSheets].filter(({ href }) => !href || href.startsWith(location.origin)); // others may not be read
   const faces = sheets.flatMap((sheet) => [...sheet.cssRules].map((rule) => [rule, sheet.href ?? document.baseURI])).filter(
     ([rule]) => rule instanceof CSSFontFaceRule && bare(rule.style.fontFamily) === family && rule.style.fontStyle !== "italic",
@@ -184,6 +191,10 @@ async function webFont(families) {
     return `@font-face { font-family: "${family}"; font-weight: ${style.fontWeight || "normal"}; src: url(${file}); }`;
   });
   return rules.length ? `<style>${(await Promise.all(rules)).join(" ")}</style>` : "";
+}
+
+function bare(name) {
+  return name.replace(/["']/g, "").trim();
 }
 
 function dataUrl(blob) {

@@ -1,7 +1,5 @@
-"""How the picture is shown, in a real browser: the row above it, what opens from it, what is saved of it."""
+"""How the picture is shown, in a real browser: the row above it, what opens from it."""
 
-import csv
-import io
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -173,24 +171,3 @@ def test_the_tiny_case_and_back(person):
     person.pick("case", "untrained layer, random weights")
     eventually(picture_is, person, settings)
     assert person.holds("seed") == str(settings.seed)
-
-
-def test_saving(person):
-    settings = follow(person, seq_len=5, padding=(1,))
-    saved = {}
-    for kind in ("CSV", "PNG", "SVG"):
-        button = person.page.get_by_role("button", name=kind, exact=True)
-        if not button.is_visible():
-            person.widget("popover_save").get_by_role("button").first.click()
-        with person.page.expect_download() as download:
-            button.click()
-        assert download.value.suggested_filename.endswith(f".{kind.lower()}")
-        saved[kind] = download.value.path().read_bytes()
-    weights = synthetic(settings).weights
-    lines = {
-        (line["head"], line["query"], line["key"]): float(line["weight"])
-        for line in csv.DictReader(io.StringIO(saved["CSV"].decode()))
-    }
-    assert lines["3", "4", "2"] == pytest.approx(weights[0, 3, 4, 2], rel=1e-6) and len(lines) == 9 * 25
-    assert saved["PNG"].startswith(b"\x89PNG") and len(saved["PNG"]) > 10_000
-    assert b"<svg" in saved["SVG"][:500] and b"average of 8 heads" in saved["SVG"]

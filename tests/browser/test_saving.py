@@ -1,0 +1,82 @@
+"""What is saved is what is on screen: its pixels, from the page itself and from a browser without a window, and its numbers."""
+
+import csv
+import io
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from mha_viz import View, synthetic
+from mha_viz.export.browser import Browser
+from mha_viz.figures.heads import spec
+from tests.browser.person import eventually
+from tests.browser.test_explore import follow
+
+pytestmark = pytest.mark.browser
+VIEW = View(head=4, cell=(10, 3), colors="viridis", scale="log")
+MASKED = {"padding": (3, 0, 0), "causal": True}
+ALONE = "picture => Object.assign(picture.style, { position: 'fixed', inset: '0 auto auto 0', zIndex: 1e6 })"
+
+
+@pytest.fixture
+def picture(person):
+    """The settings of a picture on screen in a view that is not the default, and its spec."""
+    changed = {name: value for name, value in asdict(VIEW).items() if value != getattr(View(), name)}
+    settings = follow(person, **MASKED, **changed)
+    person.page.mouse.move(1, 1)
+    width = person.page.evaluate("document.querySelector('.mha-maps').layout.width")
+    return settings, spec(synthetic(settings), VIEW, width=width)
+
+
+def test_a_picture_that_is_made_without_the_page_has_its_pixels(person, picture):
+    figure = picture[1]
+    size = {name: figure["layout"][name] for name in ("width", "height")}
+    with Browser() as browser:
+        png, svg = (browser.picture(figure, format) for format in ("png", "svg"))
+    with person.page.context.new_page() as page:
+        page.set_content(f"<body style='margin: 0'>{svg.decode()}")
+        page.evaluate("document.fonts.ready.then(() => null)")
+        drawn = page.screenshot(clip={"x": 0, "y": 0, **size})
+    person.page.locator(".mha-live").evaluate(ALONE)
+
+    def all_agree():
+        seen = person.page.screenshot(clip={"x": 0, "y": 0, **size})
+        agree(png, seen)
+        agree(drawn, seen)
+
+    eventually(all_agree)
+    person.page.goto("about:blank")
+
+
+def test_the_page_saves_the_same_picture_and_its_numbers(person, picture):
+    settings, figure = picture
+    with Browser() as browser:
+        agree(saved(person, "save_now"), browser.picture(figure, "png", 2))
+    weights = synthetic(settings).weights
+    lines = {
+        (line["head"], line["query"], line["key"]): float(line["weight"])
+        for line in csv.DictReader(io.StringIO(saved(person, "save_csv").decode()))
+    }
+    assert lines["3", "4", "2"] == pytest.approx(weights[0, 3, 4, 2], rel=1e-6) and len(lines) == 9 * 20**2
+    person.page.keyboard.press("Escape")
+
+
+def saved(person, key):
+    """The file that this button saves, in the popover that opens for it."""
+    button = person.widget(key).get_by_role("button")
+    if not button.is_visible():
+        person.widget("popover_save").get_by_role("button").first.click()
+    with person.page.expect_download() as download:
+        button.click()
+    return download.value.path().read_bytes()
+
+
+def agree(one, other):
+    """Every pixel, words and marks included, to a level or two of 255, by which blends are rounded up or down."""
+    one, other = (
+        np.asarray(Image.open(io.BytesIO(png)).convert("RGB")).astype(int) for png in (one, other)
+    )  # [height, width, 3]
+    assert one.shape == other.shape
+    assert np.abs(one - other).max() <= 2
