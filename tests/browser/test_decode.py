@@ -61,8 +61,10 @@ def test_token_by_token_with_buttons_and_keys(decoding):
     person.page.evaluate("document.querySelector('.mha-maps').before = true")
     person.page.get_by_role("button", name="Next token").click()
     eventually(shows, person, 11, settings)
+    person.page.wait_for_selector(IDLE)
     person.page.keyboard.press("ArrowRight")
     eventually(shows, person, 12, settings)
+    person.page.wait_for_selector(IDLE)
     person.page.keyboard.press("ArrowLeft")
     eventually(shows, person, 11, settings)
     assert person.page.evaluate("document.querySelector('.mha-maps').before"), "the picture changes in place"
