@@ -53,6 +53,8 @@ class Browser:
         Raises Wrong where playwright or Chromium is missing, and where the figure has more cells, or px, than the format holds.
         """
         one_of("format", format, FORMATS)
+        if not scale > 0:
+            raise Wrong("scale", scale, "must be more than 0.", [{"scale": 1}])
         width, unit = size or (spec["layout"]["width"], "px")
         one_of("unit", unit, tuple(UNITS))
         height = width * spec["layout"]["height"] / spec["layout"]["width"]

@@ -39,6 +39,8 @@ async function drawn(Plotly, { data, layout }, format) {
     if (fits(maps, format)) for (const map of maps) map.replaceWith(await cells(plot, map, format === "pdf" ? 0.5 : 0));
     if (format === "pdf") plot.querySelectorAll(".pattern_filled").forEach((path, i) => hatch(path, `hatch-${i}`));
     for (const line of plot.querySelectorAll(".crisp")) line.setAttribute("shape-rendering", "crispEdges"); // so a stylesheet says
+    // Paper has no pixels to keep to, and Chromium would print such lines as thin as can be where they are made smaller.
+    if (format === "pdf") for (const crisp of plot.querySelectorAll("[shape-rendering]")) crisp.removeAttribute("shape-rendering");
     for (const styled of plot.querySelectorAll("svg [style]")) {
       const style = styled.getAttribute("style"); // which Plotly sets earlier the first time that it draws a legend
       styled.removeAttribute("style");

@@ -141,6 +141,11 @@ def test_a_pdf_is_one_page_of_its_size_without_a_bitmap(pdf, figure):
     assert b"/FontFile" in objects or b"/Type3" in objects
 
 
+def test_lines_of_a_small_pdf_keep_their_thickness(browser, trace):
+    alone = browser.picture(spec(trace, View(arrangement="one"), width=WIDTH), "pdf", size=(60, "mm"))
+    assert b"/LW 3\n" in unpacked(alone)  # px, of the frame
+
+
 def test_a_pdf_has_crossed_hatches_as_lines_too(browser):
     figure = spec(synthetic(replace(SETTINGS, padding_side="left")), View(), width=WIDTH)  # nothing left for the first query
     assert "x" in {pattern["shape"] for trace in figure["data"] if (pattern := trace.get("fillpattern"))}
@@ -168,7 +173,7 @@ def test_a_png_that_no_memory_holds_is_refused(browser, figure):
         browser.picture(figure, "png", 4, (190, "in"))
 
 
-@pytest.mark.parametrize("wrong", [{"format": "gif"}, {"size": (3, "cm")}, {"size": (0, "mm")}, {"size": (201, "in")}])
+@pytest.mark.parametrize("wrong", [{"format": "gif"}, {"scale": 0}, {"size": (3, "cm")}, {"size": (0, "mm")}, {"size": (201, "in")}])
 def test_wrong_wishes_are_refused_before_anything_starts(figure, wrong):
     with Browser() as browser, pytest.raises(Wrong):
         browser.picture(figure, **{"format": "pdf"} | wrong)
