@@ -1,7 +1,7 @@
 // A figure as a file, drawn by a browser: the page's own, when somebody saves what they see, or one without a window (browser.py).
 // Plotly lays it out. What it would draw as a bitmap, or another way the next time, is put right here.
 
-const MOST_CELLS = 40_000; // of a vector picture: 2 MB, which other programs open in a second or two
+const MOST_CELLS = 40_000; // of a vector picture: 3 MB, which a browser opens within a second
 const MOST_PIXELS = 100_000_000; // of a PNG: 400 MB while it is made
 const PER_INCH = { px: 96, mm: 25.4, in: 1 };
 const IN_SVG = "http://www.w3.org/2000/svg";

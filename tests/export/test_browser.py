@@ -173,7 +173,9 @@ def test_a_png_that_no_memory_holds_is_refused(browser, figure):
         browser.picture(figure, "png", 4, (190, "in"))
 
 
-@pytest.mark.parametrize("wrong", [{"format": "gif"}, {"scale": 0}, {"size": (3, "cm")}, {"size": (0, "mm")}, {"size": (201, "in")}])
+@pytest.mark.parametrize(
+    "wrong", [{"format": "gif"}, {"scale": 0}, {"size": (3, "cm")}, {"size": (0, "mm")}, {"size": (201, "in")}]
+)
 def test_wrong_wishes_are_refused_before_anything_starts(figure, wrong):
     with Browser() as browser, pytest.raises(Wrong):
         browser.picture(figure, **{"format": "pdf"} | wrong)
