@@ -47,8 +47,9 @@ class Picture {
 
   // Drawing ---------------------------------------------------------------------------------------------------------
 
-  show({ figure, alt, save, answered }) {
+  show({ figure, alt, save, answered, zooms }) {
     this.next = figure;
+    this.zooms = zooms;
     this.choices = this.choices.filter(({ serial }) => serial > answered);
     this.serial = Math.max(this.serial ?? 0, answered);
     this.saving = save;
@@ -68,6 +69,7 @@ class Picture {
       this.meta = layout.meta;
       this.zoomable = Object.keys(layout).filter((name) => /^[xy]axis/.test(name) && !layout[name].fixedrange && !layout[name].matches);
       this.ranges = this.zoomable.map((axis) => [...layout[axis].range]);
+      this.given = Object.keys(layout).filter((name) => /^[xy]axis/.test(name)).map((name) => [name, [...layout[name].range]]);
       // The marks of a saved figure are drawn here on the canvas instead, where they follow at once.
       for (const trace of data) if (trace.meta === "mark") trace.opacity = 0;
       const zoomed = this.drawn && layout.uirevision === this.revision;
@@ -113,6 +115,8 @@ class Picture {
 
   react() {
     const { data, layout } = this.figure;
+    // Zooming writes the new ranges here. Given back to Plotly they would count as the figure's own, and the next figure end the zoom.
+    for (const [name, range] of this.given) layout[name] = { ...layout[name], range: [...range] };
     // A standing bar that is to lie, or the other way round, Plotly moves off the picture, with its texts twice: so it makes a new one.
     const lies = ({ coloraxis, coloraxis9 }) => (coloraxis9 ?? coloraxis)?.colorbar?.orientation === "h";
     if (this.drawn && lies(layout) !== lies(this.plot._fullLayout)) for (const bar of this.plot.querySelectorAll(".colorbar")) bar.remove();
@@ -175,6 +179,17 @@ class Picture {
     this.name(this.figure.layout, (axis) => this.plot._fullLayout[axis].range);
     if (drawn() !== before) this.react();
     this.zoomed();
+    if (this.zooms) this.send.setStateValue("zoom", this.button.hidden ? null : this.seen());
+  }
+
+  // The cells of the last map that are in sight, [query, query, key, key], each side's first and one beyond its last.
+  seen() {
+    const { axes: [x, y], x0, y0 } = this.meta.tiles.at(-1), { queries, keys } = this.kind.side(this.meta.tiles.length - 1);
+    return [[y, y0, queries], [x, x0, keys]].flatMap(([id, first, names]) => {
+      const [low, high] = [...axis(this.plot, id).range].sort((p, q) => p - q).map((end) => Math.round(end - first + 0.5));
+      const start = within(low, names.length);
+      return [start, Math.max(start + 1, Math.min(high, names.length))];
+    });
   }
 
   resetZoom() {

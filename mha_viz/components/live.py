@@ -23,7 +23,7 @@ _mount = st.components.v2.component(
 )
 
 
-def live(figure, *, key, alt, on_choose=None, on_reset=None, on_look=None, save=None):
+def live(figure, *, key, alt, on_choose=None, on_reset=None, on_look=None, on_zoom=None, save=None):
     """Shows ``figure``, of ``figures.heads``, ``lines`` or ``decoding``, in place of the one that was there under this ``key``.
 
     Both the plain dict of ``spec`` and a ``go.Figure`` will do; the dict is ready sooner. Make it
@@ -39,6 +39,9 @@ def live(figure, *, key, alt, on_choose=None, on_reset=None, on_look=None, save=
     When the page turns dark or light, the script runs again as well, and ``st.context.theme`` says so. ``on_look()`` is called before
     it does for a change of room or theme: where a page has two pictures in two fragments, both hear of it at once, and only one of
     the fragments would run.
+
+    ``on_zoom(rows, columns)`` is called when a person has zoomed: the cells of the last map that are in sight, (start, stop) of each
+    side, both None where all are again.
 
     ``save`` is {"format": "png" or "svg", "name": str, "serial": int}: when the serial is another than before, the browser saves
     the picture as it is on screen, zoom and marks included, as a file of that name. With a "figure" it saves that one instead, which
@@ -61,10 +64,14 @@ def live(figure, *, key, alt, on_choose=None, on_reset=None, on_look=None, save=
         if on_reset is not None:
             on_reset()
 
-    data = to_json({"alt": alt, "save": save, "answered": st.session_state.get(answered, 0), "figure": figure})
+    def zoomed():
+        if on_zoom is not None:
+            on_zoom(*_in_sight(st.session_state[key].get("zoom"), figure["layout"]["meta"]["sides"][-1]))
+
+    said = {"alt": alt, "save": save, "answered": st.session_state.get(answered, 0), "zooms": on_zoom is not None}
     looked = on_look or _again
     heard = {"on_cell_change": chosen, "on_reset_change": reset, "on_width_change": looked, "on_ground_change": looked}
-    _mount(key=key, data=data.encode(), **heard)
+    _mount(key=key, data=to_json(said | {"figure": figure}).encode(), on_zoom_change=zoomed, **heard)
     with st.container(key=f"plotly-for-{key}"):  # unseen: the page has Plotly once a chart of Streamlit's own has been on it
         st.plotly_chart(_NOTHING, key=f"{key}-plotly", theme=None, config={"staticPlot": True})
 
@@ -77,6 +84,14 @@ def measured_width(key):
 
 def _again():
     """Nothing but the rerun that comes with it."""
+
+
+def _in_sight(sent, side):
+    """(rows, columns), (start, stop) each, that the browser says are in sight; None and None where all are."""
+    if not (isinstance(sent, list) and len(sent) == 4 and all(type(end) is int for end in sent)):
+        return None, None
+    fits = 0 <= sent[0] < sent[1] <= len(side["queries"]) and 0 <= sent[2] < sent[3] <= len(side["keys"])
+    return (tuple(sent[:2]), tuple(sent[2:])) if fits else (None, None)
 
 
 def _choices(sent):

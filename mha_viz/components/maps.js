@@ -65,15 +65,18 @@ class Maps {
     const { tile, head, query, key } = cell, { queries, keys } = this.side(tile);
     const away = head !== undefined && head !== this.meta.tiles[tile].head;
     const name = away ? `head ${head}` : this.plot._fullData[tile].name;
-    const tokens = [this.names(tile, "query", "queries", query, queries), this.names(tile, "key", "keys", key, keys)];
+    const [row, column] = this.side(tile).first;
+    const tokens = [this.names(tile, "query", "queries", query, queries, row), this.names(tile, "key", "keys", key, keys, column)];
     return [name, ...tokens, ...(away ? [] : this.numbers(cell)), away ? null : this.look(cell)].filter(Boolean);
   }
 
-  // "query 3 “on”", or where a block stands for several: "queries 2 “sat” … 3 “on”".
-  names(tile, one, several, i, texts) {
+  // "query 3 “on”", or where a block stands for several: "queries 2 “sat” … 3 “on”". The texts are those from number `from` on; of
+  // a map of a sequence that is never there whole, they are the numbers of blocks: "queries 256–383".
+  names(tile, one, several, i, texts, from) {
     const { first, last } = this.block(tile, several, i);
-    if (first === last) return named(one, i, texts[i]);
-    return `${named(several, first, texts[first])} … ${named("", last, texts[last]).trim()}`;
+    if (this.side(tile).blocks) return `${several} ${first === last ? texts[first] : `${texts[first]} … ${texts[last]}`}`;
+    if (first === last) return named(one, from + i, texts[i]);
+    return `${named(several, from + first, texts[first])} … ${named("", from + last, texts[last]).trim()}`;
   }
 
   // The weight; of a difference what changed, and from what to what.
@@ -81,7 +84,8 @@ class Maps {
     const value = this.value(cell), { source, head } = this.meta.tiles[cell.tile];
     if (!Number.isFinite(value)) return [];
     const { z } = this.plot._fullData[cell.tile], { queries, keys } = this.side(cell.tile);
-    const largest = z.length < queries.length || z[0].length < keys.length ? "largest " : "";
+    const several = z.length < queries.length || z[0].length < keys.length;
+    const largest = several && !this.meta.quantity.startsWith("largest") ? "largest " : "";
     if (source !== "difference") return [`${largest}${this.meta.quantity} ${written(value)}`];
     const sides = ["a", "b"].map((source) => this.meta.tiles.findIndex((tile) => tile.source === source && tile.head === head));
     const from = sides.filter((tile) => tile >= 0).map((tile) => `${this.plot._fullData[tile].name.split(":")[0]} ${written(this.value({ ...cell, tile }))}`);

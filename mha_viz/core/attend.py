@@ -10,16 +10,19 @@ from mha_viz.core.trace import Trace
 
 ENGINES = ("torch", "numpy")
 DTYPES = ("float32", "float64", "float16", "bfloat16")
+WHOLE = 2**30  # bytes of a Trace up to which its maps are kept whole, and looked at at once
 ALWAYS_FREE = 2**26  # bytes; a Trace that takes less is not worth asking the system, which takes as long as a small one
 
 
-def attend(layer, batch, engine="torch", dtype="float32", training=False, generator=None, name="attention"):
+def attend(
+    layer, batch, engine="torch", dtype="float32", training=False, generator=None, name="attention", *, later=False
+):  # fmt: skip
     """What ``nn.MultiheadAttention`` with these weights computes for this batch, with every tensor on the way, as a Trace.
 
     ``engine`` "torch" gives the numbers of PyTorch's slow path to the last bit; "numpy" is the from-scratch reference (float32
     and float64). In training the layer's dropout is drawn once, as PyTorch draws it, from ``generator`` (a ``torch.Generator``;
     PyTorch's global one where None). The Trace is called ``name``. Raises Wrong where layer and batch do not fit each other, or the
-    result not into memory.
+    result not into memory; where ``later`` is True only q, k and v must fit: of a long sequence nothing else is ever made whole.
     """
     engine = one_of("engine", engine, ENGINES)
     dtype = one_of("dtype", dtype, DTYPES if engine == "torch" else DTYPES[:2])
@@ -27,7 +30,8 @@ def attend(layer, batch, engine="torch", dtype="float32", training=False, genera
     dropout = layer.dropout if training else 0.0
     mask = batch.mask(layer.num_heads, len(layer.extra_keys), dtype)
     S = batch.S + mask.extra
-    check_memory(batch.N, layer.num_heads, batch.L, S, layer.embed_dim, dtype=dtype, dropout=dropout > 0)
+    check = check_projected_memory if later else check_memory
+    check(batch.N, layer.num_heads, batch.L, S, layer.embed_dim, dtype=dtype, dropout=dropout > 0)
     keep_scale = draw_dropout((batch.N, layer.num_heads, batch.L, S), dropout, generator, dtype) if dropout else None
     if engine == "numpy":
         from mha_viz.core.reference import compute
@@ -68,6 +72,14 @@ def trace_of_call(call, *, keep_scale=None, later=False):
     else:
         check()
     return Trace(fields, tokens=call.tokens, rules=call.mask, call=call, training=keep_scale is not None, name=call.name)
+
+
+def too_long(trace):
+    """True for a Trace whose maps are better not read, as they take more than WHOLE: see ``mha_viz.core.long``."""
+    if trace.call is None:
+        return False
+    N, H, L, S = trace.shape
+    return memory(N, H, L, S, H * trace.call.q.shape[3]) > WHOLE
 
 
 def call_of(trace):
@@ -132,6 +144,26 @@ def check_memory(N, H, L, S, E, *, dtype="float32", dropout=False, available=Non
         f"[N, H, L, S] = [{N}, {H}, {L}, {S}] would take {readable_size(needed())} with every intermediate, {_limit(available)}"
     )
     raise Wrong("seq_len", L, rule, [{name: value} for name, value in most.items() if value])
+
+
+def check_projected_memory(N, H, L, S, E, *, dtype="float32", dropout=False, available=None):
+    """Raises Wrong where q, k and v, with all that is made on the way to them, would take more than half of the memory that is free.
+
+    The input, three projections, and as many again while they are laid out by heads, while they leave and while a Call owns them.
+    Dropout has a number for every weight and is refused: the maps would have to be whole.
+    """
+    if dropout:
+        check_memory(N, H, L, S, E, dtype=dtype, dropout=True, available=available)
+    available, fits = _free(available)
+    size = 8 if dtype == "float64" else 4
+
+    def needed(N):
+        return 14 * N * max(L, S) * E * size
+
+    if not fits(needed(N)):
+        rule = f"q, k and v of {N} × {max(L, S)} tokens would take {readable_size(needed(N))}, {_limit(available)}"
+        most = largest(N, lambda count: fits(needed(count)))
+        raise Wrong("batch_size", N, rule, [{"batch_size": most}] if most else [])
 
 
 def check_layer_memory(embed_dim, kdim=None, vdim=None, num_heads=1, *, available=None):

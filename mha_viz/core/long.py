@@ -25,6 +25,7 @@ from mha_viz.core.rules import Wrong, whole
 
 SCRATCH = 2**21  # numbers, 8 MiB in float32
 ROWS, KEYS = 256, 2048  # that are multiplied at once
+SIDE = 128  # of a window where nobody says
 MOST = 512  # blocks along a side of a pooled map
 
 
@@ -59,10 +60,24 @@ def pooled(attention, heads=None, *, item=0, shape=(256, 256)):
     return (_pooled(call, item, head, pool) for head in heads)
 
 
-def window(attention, head, rows, columns, *, item=0):
-    """[rows, columns] the exact probabilities of some queries and keys, NaN in undefined rows; only these rows are computed.
+@dataclass(frozen=True, eq=False)
+class Window:
+    """Some queries and keys of a map, (start, stop) of each, stop not included: ``p`` [rows, columns] are their exact probabilities, NaN
+    in undefined rows; ``hidden`` [rows, columns] and ``undefined`` [rows] bool say what the mask takes away. NumPy, read-only."""
 
-    ``rows`` and ``columns`` are (start, stop), stop not included; S counts the extra columns. Raises Wrong for what is not there.
+    item: int
+    head: int
+    rows: tuple[int, int]
+    columns: tuple[int, int]
+    p: np.ndarray
+    hidden: np.ndarray
+    undefined: np.ndarray
+
+
+def window(attention, head, rows, columns, *, item=0):
+    """The Window of these ``rows`` and ``columns`` of one head's map; only these rows are computed.
+
+    ``rows`` and ``columns`` are (start, stop); the extra columns count as well. Raises Wrong for what is not there.
     """
     call = _call(attention)
     N, H, L, _ = call.q.shape
@@ -75,7 +90,21 @@ def window(attention, head, rows, columns, *, item=0):
             low, high = max(keys.start, first), max(min(keys.stop, last), max(keys.start, first))
             part[:, low - first : high - first] = p[:, low - keys.start : high - keys.start]
         part[block.undefined] = np.nan
-    return read_only(found)
+    hidden = call.mask.alone(item, head).hidden(start, stop)[0, 0]  # [rows, S]
+    about = (read_only(found), read_only(hidden[:, first:last]), read_only(hidden.all(axis=1)))
+    return Window(item, head, (start, stop), (first, last), *about)
+
+
+def around(pool, query, key):
+    """(rows, columns), each (start, stop), of a window of at most SIDE a side around a cell."""
+    starts = (max(0, min(place - SIDE // 2, cells - SIDE)) for place, cells in ((query, pool.L), (key, pool.S)))
+    return tuple((start, min(start + SIDE, cells)) for start, cells in zip(starts, (pool.L, pool.S), strict=True))
+
+
+def striking(found):
+    """(query, key) in the middle of a block worth a look: the largest of those half way down, where causal rows see some keys, not one."""
+    row = found.pool.rows // 2
+    return found.pool.middle(row, int(np.nan_to_num(found.largest[row], nan=-1).argmax()))
 
 
 @dataclass(frozen=True, eq=False)

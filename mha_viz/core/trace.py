@@ -50,7 +50,9 @@ class Trace:
     mask = Field("[N, H, L, S] bool, True where a query may not attend (a broadcast view).")
     mask_bias = Field("[N, H, L, S] what an additive mask adds to the scores (a broadcast view), or None.")
     probabilities = Field("[N, H, L, S] after mask and softmax, before dropout: what statistics use. NaN in undefined rows.")
-    keep_scale = Field("[N, H, L, S] what dropout multiplies the probabilities by, 0 or 1 / (1 − p); None where there is no dropout.")
+    keep_scale = Field(
+        "[N, H, L, S] what dropout multiplies the probabilities by, 0 or 1 / (1 − p); None where there is no dropout."
+    )
     dropped = Field("[N, H, L, S] bool, True where dropout zeroes a weight; None where there is no dropout.")
     weights = Field("[N, H, L, S] after dropout, what nn.MultiheadAttention returns; the probabilities in eval mode.")
     mean_weights = Field("[N, L, S] the weights' average over heads.")
@@ -98,6 +100,13 @@ class Trace:
         about = {name: getattr(self, name) for name in ("tokens", "rules", "layer", "batch", "call", "training", "name", "off")}
         masks = {name: self._fields[name] for name in ("mask", "mask_bias", "keep_scale", "dropped") if name in self._fields}
         return Trace(masks | maps, **about, quantity=quantity, plain=Trace(self._fields, **about))  # not self: see shown_trace
+
+    @property
+    def shape(self):
+        """(N, H, L, S), the shape of its maps, which are not read for it where they have not been made."""
+        if self.call is None:
+            return self.weights.shape
+        return (*self.call.q.shape[:3], self.call.k.shape[2])
 
     @property
     def query_tokens(self):

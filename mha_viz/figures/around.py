@@ -52,7 +52,7 @@ def weighted(trace):
 def pooled(tiles, large, what="weight"):
     """What a caption adds where the Pool of the tiles, of the large maps or both stands for several cells; the longest first, ("",) where
     all are whole. None for maps that there are not."""
-    small, big = (None if pool is None or pool.whole else _block(pool) for pool in (tiles, large))
+    small, big = (None if pool is None or pool.whole else block_size(pool) for pool in (tiles, large))
     if small and big:
         long = f"each pixel of a tile is the largest {what} of {small} cells, of a large map {big}"
         return f" · pooled: {long}", f" · pooled, max of {small}, large maps {big}"
@@ -63,7 +63,7 @@ def pooled(tiles, large, what="weight"):
     return f" · pooled{where}: each pixel is the largest {what} of {block} cells", f" · pooled, max of {block}"
 
 
-def _block(pool):
+def block_size(pool):
     down, across = pool.size
     return f"{'' if pool.L % pool.rows == 0 and pool.S % pool.columns == 0 else 'up to '}{down} × {across}"
 

@@ -84,13 +84,15 @@ class Names:
     ``widest`` is what the widest of those takes, in px at SIZE; ``numbered`` are tokens that only say their place.
     """
 
-    def __init__(self, tokens, room, hidden):
-        """``room`` px for a drawn name; ``hidden`` [tokens] bool, True for names that step back."""
-        self.texts, self.hidden = list(tokens), hidden.tolist()
+    def __init__(self, tokens, room, hidden, first=0, blocks=False):
+        """``room`` px for a drawn name; ``hidden`` [tokens] bool, True for names that step back. The tokens are those from number
+        ``first`` on; of ``blocks`` each is the numbers of several, "128–255",
+        and named by the first."""
+        self.texts, self.hidden, self.first, self.blocks = list(tokens), hidden.tolist(), first, blocks
         seen = [visible(token) for token in tokens]
-        self.exact = [escape(numbered(i, token)) for i, token in enumerate(tokens)]
-        self.short = [shorten(text, room, SIZE) for text in seen]
-        self.numbered = self.texts == [str(i) for i in range(len(seen))]
+        self.exact = [escape(token if blocks else numbered(first + i, token)) for i, token in enumerate(tokens)]
+        self.short = [text.partition("–")[0] if blocks else shorten(text, room, SIZE) for text in seen]
+        self.numbered = blocks or self.texts == [str(first + i) for i in range(len(seen))]
         self.widest = max(width_of(text, SIZE) for text in self.short)
 
     def drawn(self, step, theme):

@@ -49,13 +49,13 @@ def spec(traces, view, layer, theme="light", width=1104, parts=ALL):
 
 def alike(traces, layer, item=0):
     """The layers that can be drawn beside ``layer``: as many heads, queries and keys, and a batch item of this number."""
-    size = traces[layer].weights.shape[1:]
-    return [i for i, trace in enumerate(traces) if trace.weights.shape[1:] == size and item < len(trace.weights)]
+    size = traces[layer].shape[1:]
+    return [i for i, trace in enumerate(traces) if trace.shape[1:] == size and item < trace.shape[0]]
 
 
 def place_of(traces, layer, tile):
     """(layer, head) of a tile's ``head`` in the overview that was drawn for ``layer``."""
-    row, head = divmod(tile, traces[layer].weights.shape[1])
+    row, head = divmod(tile, traces[layer].shape[1])
     return alike(traces, layer)[row], head
 
 

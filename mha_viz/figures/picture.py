@@ -199,7 +199,7 @@ def _meta(place, strip, large, entries, chosen, scales, theme):
         named_by = place.maps[i] if large else place.names
         side = {
             "queries": rows.texts, "keys": columns.texts, "rows": rows.short, "columns": columns.short,
-            "angle": named_by.column_labels.angle if named_by else 0,
+            "angle": named_by.column_labels.angle if named_by else 0, "first": [rows.first, columns.first], "blocks": rows.blocks,
         }  # fmt: skip
         if side not in sides:
             sides.append(side)

@@ -61,7 +61,7 @@ def notes(trace):
     """A Wrong for each value of the address that was left out, or points beyond the Trace, until something is changed."""
     if held() != st.session_state.arrived:
         return []
-    return st.session_state.notes + st.session_state.view.misfits(*trace.weights.shape)
+    return st.session_state.notes + st.session_state.view.misfits(*trace.shape)
 
 
 def held():

@@ -2,9 +2,11 @@
 
 import streamlit as st
 
+from mha_viz.core.attend import too_long
 from mha_viz.pages import draft
 from mha_viz.pages.explored import begin, current, say_what_is_wrong, trace_of
 from mha_viz.pages.layout_demo import layout_demo
+from mha_viz.pages.long import long_maps, to_another_page
 from mha_viz.pages.save import save
 from mha_viz.pages.shapes import mode, shape_strip
 from mha_viz.pages.stage import Subject, changed_trace, choose_cells, heads_and_average
@@ -15,6 +17,12 @@ from mha_viz.sources.source import Source, source_name
 
 def page():
     begin("explore")
+    _, trace, _ = current()
+    if too_long(trace):
+        say_what_is_wrong()
+        long_maps(trace)
+        draft.write_address()
+        return
     above()
     toolbar_alone()
     stage()
@@ -24,6 +32,7 @@ def page():
 def above():
     """What is said of the Settings: what is wrong with them, and the shapes that they make."""
     settings, trace = say_what_is_wrong()
+    to_another_page(trace)
     strip(trace, settings)
 
 
@@ -41,7 +50,9 @@ def stage():
     settings, trace, _ = current()
     with st.container(key="stage"):
         of = Source(source_name(settings), (trace,), settings)
-        heads_and_average(Subject(of, 0, settings, draft.spelled, draft.unspelled, lambda other, _: trace_of(other)), paint_and_choose)
+        heads_and_average(
+            Subject(of, 0, settings, draft.spelled, draft.unspelled, lambda other, _: trace_of(other)), paint_and_choose
+        )
         statistics_table([changed_trace(trace, st.session_state.view)[0]], st.session_state.view)
     draft.write_address()
 

@@ -6,6 +6,7 @@ from html import escape
 
 import streamlit as st
 
+from mha_viz.core.attend import too_long
 from mha_viz.core.rules import Wrong
 from mha_viz.core.trace import Trace
 from mha_viz.pages import draft, explored, model, source
@@ -45,11 +46,21 @@ def begin(page, sidebar=controls):
         if found and len(model.here().recording().traces) > 1:
             with st.sidebar:
                 model.choose_layer("visible", rerun=None)  # of which another page may lack something
-        return found
+        return found and is_whole()
     draft.arrive()
     sidebar()
     warm_up()
-    return True
+    return is_whole()
+
+
+def is_whole():
+    """Whether the maps of what is looked at are there whole; says so where they are not."""
+    if not too_long(current().trace):
+        return True
+    st.info(
+        "This layer is too long for its maps to be whole, as this page needs them. Its heads are shown pooled where it was opened."
+    )
+    return False
 
 
 def of_model():

@@ -2,9 +2,11 @@
 
 import streamlit as st
 
+from mha_viz.core.attend import too_long
 from mha_viz.pages import from_trained, source
 from mha_viz.pages.draft import CHOICES, draw
 from mha_viz.pages.head_panel import head_panel
+from mha_viz.pages.long import long_maps, to_another_page
 from mha_viz.pages.messages import plain, say_notes
 from mha_viz.pages.model import begin, checks, choose_layer, here, layer, looked_at
 from mha_viz.pages.places import enter
@@ -19,16 +21,33 @@ def page():
     enter("models", follow=("above", "table"))
     if not begin():
         return
+    if too_long(layer()[1]):
+        long()
+        return
     above()
     toolbar_alone()
     stage()
     table()
 
 
+def long():
+    """A layer whose maps are too long to be whole."""
+    found = here().recording()
+    say_notes(source.notes(found.traces))
+    here().about()
+    if found.notes:
+        st.caption(" ".join(map(plain, found.notes)))
+    if len(found.traces) > 1:
+        choose_layer(rerun=None)
+    long_maps(layer()[1])
+    source.write_address()
+
+
 @st.fragment(key="above")
 def above():
     """The model: what is to be known of the run, its layers and heads as small maps, and the shapes of the chosen layer."""
     found, (index, trace) = here().recording(), layer()
+    to_another_page(trace)
     with st.container(key="messages"):
         say_notes(source.notes(found.traces))
         here().about()
@@ -103,8 +122,11 @@ def table():
     index, trace = layer()
     traces, view = here().recording().traces, st.session_state.view
     choice = choose(shown_trace(changed_trace(trace, view)[0], view), view)  # of what the picture shows
-    head_panel(here(), traces, index, choice)
-    statistics_table(traces, view)
+    if any(map(too_long, traces)):
+        st.caption("What compares all layers is left out: some are too long for maps of theirs to be whole.")
+    else:
+        head_panel(here(), traces, index, choice)
+        statistics_table(traces, view)
     folded = st.expander("Validate this layer", key="checks", on_change="rerun")  # run while it is open
     if folded.open:
         with folded:

@@ -68,9 +68,11 @@ def notes(traces=()):
         return state.notes
     count = len(traces)
     if view.layer < count:
-        return state.notes + view.misfits(*traces[view.layer].weights.shape)
-    rule = f"points to layer {view.layer}, and there {'is 1, layer 0' if count == 1 else f'are {count}, from 0 to {count - 1}'}."
-    return [*state.notes, Wrong("layer", view.layer, rule, [{"layer": 0}]), *view.misfits(*traces[0].weights.shape)]
+        return state.notes + view.misfits(*traces[view.layer].shape)
+    rule = (
+        f"points to layer {view.layer}, and there {'is 1, layer 0' if count == 1 else f'are {count}, from 0 to {count - 1}'}."
+    )
+    return [*state.notes, Wrong("layer", view.layer, rule, [{"layer": 0}]), *view.misfits(*traces[0].shape)]
 
 
 def settings():

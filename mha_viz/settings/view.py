@@ -15,6 +15,7 @@ PICTURES = ("maps", "lines")
 WEIGHTINGS = ("weights", "norms")
 SCALES = ("linear", "log", "percentile", "row")
 DTYPES = ("float32", "float64", "float16", "bfloat16")
+POOLINGS = ("max", "mean")
 COLORS = ("ink", "viridis", "cividis", "grey")
 PLACE = ("layer", "what_if")  # fields that say what is computed, and so belong to what is pinned
 
@@ -33,6 +34,16 @@ def _cell(argument, value):
             argument, value, 'must be a query and a key, as in "6,9", or one of them, "6," or ",9".', [{argument: None}]
         )
     return pair
+
+
+def _span(argument, value):
+    try:
+        start, stop = (whole(argument, int(end), 0) for end in value)
+    except (TypeError, ValueError):
+        start, stop = 0, 0
+    if start >= stop:
+        raise Wrong(argument, value, 'must be a first number and one beyond the last, as in "0,128".', [{argument: None}])
+    return (start, stop)
 
 
 def _limits(argument, value):
@@ -59,6 +70,9 @@ class View:
     part of an address ("" for the defaults). ``opened`` shows the whole derivation of the chosen number; ``divisors`` offers only
     head counts that divide embed_dim; ``verbatim`` shows PyTorch's own error where there is one.
 
+    Of maps too long to be whole, ``pooling`` says what stands for a block, its largest weight or its mean, and ``rows`` and ``columns``,
+    each (start, stop), which window is exact.
+
     Pitfalls: ``pitfall`` is the one that is shown with what is set of it, as ``mha_viz.analysis.pitfalls.spelling`` reads it, "" the
     first; of those that have the ``symptom``, "" all.
 
@@ -79,6 +93,9 @@ class View:
     arrangement: str = ruled("pair", choice(*ARRANGEMENTS))
     picture: str = ruled("maps", choice(*PICTURES))
     weighting: str = ruled("weights", choice(*WEIGHTINGS))
+    pooling: str = ruled("max", choice(*POOLINGS))
+    rows: tuple[int, int] | None = ruled(None, optional(_span))
+    columns: tuple[int, int] | None = ruled(None, optional(_span))
     scale: str = ruled("linear", choice(*SCALES))
     limits: tuple[float, float] | None = ruled(None, optional(_limits))
     colors: str = ruled("ink", choice(*COLORS))

@@ -4,13 +4,23 @@ import hashlib
 
 import numpy as np
 
-from mha_viz.core.attend import attend, check_layer_memory, check_memory
+from mha_viz.core.attend import (
+    WHOLE,
+    attend,
+    call_of,
+    check_layer_memory,
+    check_memory,
+    check_projected_memory,
+    memory,
+    trace_of_call,
+)
 from mha_viz.core.batch import Batch
 from mha_viz.core.layer import Layer
 from mha_viz.settings import Settings, read_mask
 from mha_viz.sources.tiny import TOKENS, tiny_layer
 
 PAD = "<pad>"
+POOLED = 32_768  # tokens up to which maps that are too long to be whole are pooled
 
 
 def synthetic(settings=None, *, engine="torch", dtype="float32"):
@@ -25,7 +35,9 @@ def synthetic(settings=None, *, engine="torch", dtype="float32"):
     s = settings
     check_layer_memory(s.embed_dim, s.kdim, s.vdim, s.num_heads)
     extra = s.add_bias_kv + s.add_zero_attn
-    check_memory(s.N, s.num_heads, s.L, s.S + extra, s.embed_dim, dropout=s.training and s.dropout > 0)
+    size, dropout = (s.N, s.num_heads, s.L, s.S + extra, s.embed_dim), s.training and s.dropout > 0
+    long = memory(*size) > WHOLE and max(s.L, s.S) <= POOLED and not dropout
+    (check_projected_memory if long else check_memory)(*size, dropout=dropout)
     generator = torch.Generator().manual_seed(s.seed)
     layer = Layer.random(s.embed_dim, s.num_heads, seed=s.seed, dropout=s.dropout, generator=generator)
     batch = make_batch(
@@ -38,7 +50,8 @@ def synthetic(settings=None, *, engine="torch", dtype="float32"):
             s.embed_dim, s.num_heads, seed=s.seed, dropout=s.dropout, bias=s.bias, add_bias_kv=s.add_bias_kv,
             add_zero_attn=s.add_zero_attn, kdim=s.kdim, vdim=s.vdim,
         )  # fmt: skip
-    return attend(layer, batch, engine=engine, dtype=dtype, training=s.training, generator=generator)
+    trace = attend(layer, batch, engine=engine, dtype=dtype, training=s.training, generator=generator, later=long)
+    return trace_of_call(call_of(trace), later=True) if long else trace
 
 
 def make_batch(s, generator):

@@ -70,8 +70,10 @@ def test_a_window_is_cut_from_the_whole(call, data):
     (top, bottom), (left, right) = (
         sorted(data.draw(st.lists(st.integers(0, most), min_size=2, max_size=2, unique=True))) for most in (L, S)
     )
-    found = long.window(call, 2, (top, bottom), (left, right), item=1)
-    np.testing.assert_allclose(found, trace_of_call(call).probabilities[1, 2, top:bottom, left:right], rtol=0, atol=1e-6)
+    found, trace = long.window(call, 2, (top, bottom), (left, right), item=1), trace_of_call(call)
+    np.testing.assert_allclose(found.p, trace.probabilities[1, 2, top:bottom, left:right], rtol=0, atol=1e-6)
+    assert np.array_equal(found.hidden, trace.mask[1, 2, top:bottom, left:right])
+    assert np.array_equal(found.undefined, trace.undefined[1, 2, top:bottom])
 
 
 @pytest.mark.parametrize("rules", [{}, {"causal": True}, {"causal": True, "window": 60}, {"window": 9}])
@@ -99,7 +101,7 @@ def test_keys_that_are_not_finite_do_what_they_do_in_the_whole(bad):
     k[0, 0, 5] = bad
     call = Call(q, k, mask=Mask(8, 8, causal=True))
     found = long.window(call, 0, (0, 8), (0, 8))
-    np.testing.assert_allclose(found, trace_of_call(call).probabilities[0, 0], rtol=0, atol=1e-6)
+    np.testing.assert_allclose(found.p, trace_of_call(call).probabilities[0, 0], rtol=0, atol=1e-6)
 
 
 def test_no_tensor_grows_with_the_square_of_the_length(monkeypatch):
@@ -126,7 +128,7 @@ def test_a_window_computes_only_its_rows(monkeypatch):
     seen = []
     softmax = torch.softmax
     monkeypatch.setattr(torch, "softmax", lambda s, **how: seen.append(s.shape[0]) or softmax(s, **how))
-    assert long.window(call, 0, (100, 110), (3, 9)).shape == (10, 6)
+    assert long.window(call, 0, (100, 110), (3, 9)).p.shape == (10, 6)
     assert sum(seen) == 10
 
 
