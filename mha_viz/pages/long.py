@@ -27,11 +27,12 @@ def long_maps(trace):
     st.session_state.pop("staged", None)  # nothing here is a fragment: every change draws the whole page
     N, H, L, S = trace.shape
     item = view.item if view.item < N else 0
-    maps = kept(trace, item)
-    if not maps:
+    so_far = kept(trace, item)
+    if not so_far:
         with st.spinner(f"The first of {H} heads …"):
-            maps.append(next(pooled(trace, item=item)))
-    found = next((one for one in maps if one.head == view.head), maps[0])
+            so_far[0] = next(pooled(trace, item=item))
+    maps = [so_far[head] for head in sorted(so_far)]
+    found = so_far.get(view.head, maps[0])
     controls(trace, item, found.head, maps)
     say_wrong_view()
     size = readable_size(memory(1, H, L, S, H * trace.call.q.shape[3]))
@@ -42,7 +43,7 @@ def long_maps(trace):
     rows, columns = around(found.pool, *(chosen_cell(view, found.pool) or striking(found)))
     rows, columns = (within(span or own, most) for span, own, most in ((view.rows, rows, L), (view.columns, columns, S)))
     pictures(trace, maps, found, window(trace, found.head, rows, columns, item=item))
-    progress(trace, item, maps)
+    progress(trace, item, so_far)
 
 
 def shown_view():
@@ -59,9 +60,9 @@ def to_another_page(trace):
 
 
 def kept(trace, item):
-    """The Pooled maps of one batch item so far, a list that grows; those that were looked at longest ago are forgotten."""
+    """The Pooled maps of one batch item so far, by head; those that were looked at longest ago are forgotten."""
     all_kept = st.session_state.setdefault("long", {})
-    maps = all_kept[trace, item] = all_kept.pop((trace, item), [])
+    maps = all_kept[trace, item] = all_kept.pop((trace, item), {})
     while len(all_kept) > KEPT:
         all_kept.pop(next(iter(all_kept)))
     return maps
@@ -156,21 +157,22 @@ def told(trace, window, cell):
     return f"<p>Head {window.head}, query {next(names)} → key {next(names)}: {said}</p>"
 
 
-def progress(trace, item, maps):
+def progress(trace, item, so_far):
     """How many heads there are, and the next: somebody may stop after any, and go on from there."""
     from mha_viz.core.long import pooled
 
     state, H = st.session_state, trace.shape[1]
-    if len(maps) == H:
+    missing = [head for head in range(H) if head not in so_far]
+    if not missing:
         return
-    st.progress(len(maps) / H, f"{len(maps)} of {H} heads")
+    st.progress(len(so_far) / H, f"{len(so_far)} of {H} heads")
     if state.get("long_stopped"):
         st.button("Go on", key="long_go", on_click=stop, args=(False,), icon=":material/play_arrow:")
         return
     st.button("Stop", key="long_stop", on_click=stop, args=(True,), icon=":material/stop:", help="The heads so far stay.")
     until = time.monotonic() + SLICE
-    for one in pooled(trace, range(len(maps), H), item=item):
-        maps.append(one)
+    for one in pooled(trace, missing, item=item):
+        so_far[one.head] = one
         if time.monotonic() > until:
             break
     st.rerun()

@@ -18,7 +18,7 @@ from mha_viz.recording import Recording, load
 from tests.bench.clock import Row, interleaved
 
 H, D, P = 12, 64, 256
-LENGTHS = {4096: 7, 16384: 3}  # so many rounds
+LENGTHS = {4096: 5, 16384: 3}  # so many rounds
 FULL, CAUSAL, PEAK, WINDOW, OPENED = 1.6, 0.65, 64, 0.1, 2
 METHOD = f"H {H}, D {D}, float32, one item; CPU seconds of the whole process; medians of interleaved rounds on the same tensors"
 
