@@ -168,7 +168,7 @@ def _taken_apart(trace):
             )
         return arrays | {"weights": trace.probabilities}, described
     call = call_of(trace)
-    if trace.has("keep_scale") and trace.keep_scale is not None:
+    if trace.training and trace.keep_scale is not None:
         arrays["keep_scale"] = trace.keep_scale
     for name in ("q", "k", "v", "out_weight", "out_bias"):
         if getattr(call, name) is not None:

@@ -17,7 +17,7 @@ def options(parser):
     what.add_argument("--against", metavar='"?…"|FILE', help="A of a difference: an address, or a file")
     look = parser.add_argument_group("showing what")
     views = "page (default), heads, head, average, pair, lines, difference, layers, terms, softmax, cell, steps, decode, curves"
-    look.add_argument("--view", help=views)
+    look.add_argument("--view", help=f"{views}, window, screen")
     look.add_argument("--heads", help='by number, "mean" for their average: 2,5,mean (default: all)')
     look.add_argument("--limits", help="where colours begin and end: 0,0.5")
     dress = parser.add_argument_group("dressed how")

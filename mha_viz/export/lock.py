@@ -13,6 +13,7 @@ from mha_viz.core.rules import Wrong
 from mha_viz.export.figure import specification
 
 CLOSE = 1e-4  # of the size of the numbers
+UNSEEN = ("meta", "uirevision", "hoverlabel", "hovermode", "dragmode")  # of a layout: what no file shows
 
 
 def lock_of(batch):
@@ -22,7 +23,8 @@ def lock_of(batch):
 
 def recorded(figure, spec, folder):
     """What a Figure of a ``folder`` was made of: what was asked for, the words and numbers of its picture, and its file."""
-    words, numbers = _apart(spec)
+    seen = {name: value for name, value in spec["layout"].items() if name not in UNSEEN}
+    words, numbers = _apart({"data": spec["data"], "layout": seen})
     told, file = json.dumps(words, sort_keys=True, ensure_ascii=False), Path(folder, figure.out).read_bytes()
     asked = json.loads(json.dumps(specification(figure)))  # as JSON gives it back
     return {"asked": asked, "words": _digest(told.encode()), "numbers": numbers, "file": _digest(file)}

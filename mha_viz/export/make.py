@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from mha_viz.analysis import shown_trace, why_no_norms
 from mha_viz.core.rules import Wrong, one_of
-from mha_viz.export import words
+from mha_viz.export import long_views, words
 from mha_viz.export.browser import Browser
 from mha_viz.export.figure import PICTURES, SCREEN
 from mha_viz.export.page import figure_page
@@ -84,7 +84,14 @@ def drawn(figure, what):
         rule = f"has no {' or '.join(strange)} that could be left out."
         raise Wrong("view", figure.view, rule, [dict.fromkeys(strange, True)])
     dress = {"theme": figure.theme, "width": figure.drawn_width, "parts": Parts(**parts)}
-    spec, alt = VIEWS["page" if figure.view == SCREEN else figure.view](what, **dress)
+    name, views = "page" if figure.view == SCREEN else figure.view, long_views.VIEWS if what.long else VIEWS
+    if what.long:
+        long_views.check(what, name)
+        del dress["parts"]
+        if not all(parts.values()):
+            rule = "cannot be left out of pooled maps."
+            raise Wrong(next(part for part in parts if not parts[part]), False, rule)
+    spec, alt = views[name](what, **dress)
     return dressed(spec, figure.transparent, figure.font), alt
 
 
@@ -106,14 +113,24 @@ def made(figure, browser):
 
 def table(figure, what, spec, alt):
     """CSV: of layers, the statistics of every head; else the weights of the heads that are shown."""
+    check_whole(figure, what)
     if figure.view == "layers":
-        return statistics_table(what.source.traces, what.choice.item).encode()
+        return statistics_table(what.source.traces, what.item).encode()
     heads = what.choice.order if what.heads is None else what.numbers or ()
-    return weights_table(what.trace, what.choice.item, (*heads, *[MEAN] * what.with_mean), what.a).encode()
+    return weights_table(what.trace, what.item, (*heads, *[MEAN] * what.with_mean), what.a).encode()
+
+
+def check_whole(figure, what):
+    """Raises Wrong for a file that would hold maps that are too long to be whole."""
+    if what.long:
+        rule = f"would hold every weight of {what.trace.shape[2]:,} × {what.trace.shape[3]:,}. A recording holds what they are made of."
+        raise Wrong("out", figure.out, rule, [{"out": str(Path(figure.out).with_suffix(".safetensors"))}])
 
 
 def recording(figure, what, spec, alt):
     """The whole Trace, with the address of its settings, as a file that ``mha_viz.load`` opens."""
+    if figure.format == "npz":
+        check_whole(figure, what)
     kept = Recording((what.trace.plain,), (words.caption(what, "page"),), address=words.address_of(what))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"recording.{figure.format}"

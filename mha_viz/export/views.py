@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from mha_viz.analysis import choose
+from mha_viz.core.attend import too_long
 from mha_viz.core.rules import Wrong
 from mha_viz.core.trace import Trace
 from mha_viz.figures import heads as in_maps
@@ -43,7 +44,24 @@ class Shown:
 
     @property
     def choice(self):
+        """What the View chooses; needs whole maps."""
         return choose(self.trace, self.view)
+
+    @property
+    def long(self):
+        """True where the maps are too long to be whole."""
+        return too_long(self.trace)
+
+    @property
+    def item(self):
+        return self.view.item if self.long else self.choice.item
+
+    @property
+    def head(self):
+        """The head that is looked at, where one can be; of whole maps the one that ``choose`` does."""
+        if self.long:
+            return self.view.head if self.view.head is not None else (self.numbers or (0,))[0]
+        return self.alone("pair").head if self.numbers else self.choice.head
 
 
 def page(shown, **dress):
@@ -175,10 +193,17 @@ def curves(shown, *, theme, width, parts):
     )
 
 
+def exact(shown, **dress):
+    """A window of maps that are too long to be whole; of others there is no need for it."""
+    rule = "is an exact window of maps that are too long to be whole, and these are not: every view of them is exact."
+    raise Wrong("view", "window", rule, [{"view": "head"}])
+
+
 VIEWS: dict[str, Callable] = {
     "page": page, "heads": heads, "head": head, "average": average, "pair": pair, "lines": lines, "difference": difference,
     "layers": layers, "terms": opened(number.terms, number.describe_terms), "softmax": opened(number.softmax, number.describe_softmax),
     "cell": opened(number.cell_in_heads, number.describe_cell_in_heads), "steps": steps, "decode": decode, "curves": curves,
+    "window": exact,
 }  # fmt: skip
 PARTS = ("title", "labels", "bar", "legend", "values")
 WITHOUT = {  # parts that a view does not have, and so cannot leave out
@@ -188,11 +213,11 @@ WITHOUT = {  # parts that a view does not have, and so cannot leave out
 
 def check_heads(shown):
     """Raises Wrong where a head was asked for that there is not, or an item, a layer, a cell of the View."""
-    H = shown.trace.weights.shape[1]
+    H = shown.trace.shape[1]
     beyond = [head for head in shown.numbers or () if head >= H]
     if beyond:
         right = tuple(head for head in shown.heads if head == MEAN or head < H)
         rule = f"points to head {beyond[0]}, and there {'is 1, head 0' if H == 1 else f'are {H}, from 0 to {H - 1}'}."
         raise Wrong("heads", ",".join(map(str, shown.heads)), rule, [{"heads": ",".join(map(str, right))}] if right else [])
-    for wrong in shown.view.misfits(*shown.trace.weights.shape):
+    for wrong in shown.view.misfits(*shown.trace.shape):
         raise wrong

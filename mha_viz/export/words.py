@@ -13,7 +13,8 @@ TOLD = {  # of a view, what it is called; {heads} are those that are shown
     "lines": "Attention of {heads} as lines from queries to keys",
     "difference": "Attention of A and of B, and what changed from A to B", "layers": "Attention of every head of every layer",
     "terms": "q · k term by term", "softmax": "One row through the softmax", "cell": "One cell in every head",
-    "steps": "Step by step: {step}", "decode": "Decoding with a KV cache", "curves": "Training",
+    "steps": "Step by step: {step}", "window": "A window of the attention of head {head}",
+    "decode": "Decoding with a KV cache", "curves": "Training",
 }  # fmt: skip
 SAID = {  # of a mask, by the field of Settings
     "causal": lambda s: "causal" if s.causal else "",
@@ -25,12 +26,14 @@ SAID = {  # of a mask, by the field of Settings
 
 def caption(shown, name):
     """A caption of the view called ``name``: what is seen, of what, the shape of its weights, and what computed it."""
-    choice, trace = shown.choice, shown.trace
-    N, H, L, S = trace.weights.shape
+    trace = shown.trace
+    N, H, L, S = trace.shape
     heads = f"all {H} heads" if shown.heads is None else " and ".join(filter(None, [numbers(shown), "their average" * shown.with_mean]))
-    what = TOLD[name].format(heads=heads, head=shown.alone("pair").head if shown.numbers else choice.head, step=shown.view.step)
+    what = TOLD[name].format(heads=heads, head=shown.head, step=shown.view.step)
     layer = f", {trace.name}" if len(shown.source.traces) > 1 else ""
-    parts = [f"{what}, batch item {choice.item} of {shown.source.name}{layer}."]
+    parts = [f"{what}, batch item {shown.item} of {shown.source.name}{layer}."]
+    if shown.long:
+        parts.append("Pooled: each cell stands for a block of weights." if name != "window" else "Every cell is one weight.")
     parts.append(f"Weights [N, H, L, S] = [{N}, {H}, {L}, {S}]{masks(shown.source.settings)}.")
     address = address_of(shown)
     if address:

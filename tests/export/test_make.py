@@ -94,7 +94,7 @@ def test_maps_alone_have_no_norms_and_no_terms(tmp_path):
 # Views
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", sorted(set(VIEWS) - {"window"}))
 def test_every_view_is_drawn_as_wide_as_asked_and_told_in_words(view):
     address = "models?model=look-both-ways-2&batch_size=1" if view in ("curves", "layers") else f"{SMALL}&step=softmax"
     against = f"{SMALL}&seed=8" if view == "difference" else None
@@ -122,13 +122,58 @@ def test_figures_of_one_document_have_one_scale():
     assert [(axis["cmin"], axis["cmax"]) for axis in ends] == [(0, 0.5)] * 2
 
 
-@pytest.mark.parametrize("view", sorted(set(VIEWS) - {"difference", "curves"}))
+@pytest.mark.parametrize("view", sorted(set(VIEWS) - {"difference", "curves", "window"}))
 def test_parts_that_a_view_has_can_be_left_out(view):
     address, without = f"{SMALL}&step=softmax", WITHOUT.get(view, ())
     bare = spec_of(Figure(address=address, view=view, **{part: part in without for part in PARTS}))
     whole = spec_of(Figure(address=address, view=view))
     assert bare["layout"]["height"] != whole["layout"]["height"] or len(bare["data"]) < len(whole["data"])
     assert not any("attention" in str(note.get("text", "")).lower() for note in bare["layout"].get("annotations", []))
+
+
+# Sequences too long for whole maps
+
+
+def whole_map(name):
+    pytest.fail(f"{name} was made whole")
+
+
+@pytest.fixture
+def long(monkeypatch):
+    """As if maps of 40 tokens were too long to be whole: none of them is ever made."""
+    monkeypatch.setattr("mha_viz.core.attend.WHOLE", 2**14)
+    monkeypatch.setattr("mha_viz.sources.synthetic.WHOLE", 2**14)
+    monkeypatch.setattr("mha_viz.core.engine.compute_call", lambda *_: dict.fromkeys(mv.Trace.fields(), whole_map))
+    return "?embed_dim=8&num_heads=4&batch_size=1&seq_len=40&padding=&causal=1"
+
+
+@pytest.mark.parametrize(("view", "heads", "count"), [("page", None, 4), ("heads", "1,3", 2), ("head", "2", 1), ("window", None, 1)])
+def test_a_long_sequence_is_pooled_or_cut(long, view, heads, count):
+    figure = Figure(address=f"{long}&rows=30,38&columns=20,30", view=view, heads=heads)
+    what = shown(figure)
+    spec, alt = drawn(figure, what)
+    maps = [trace for trace in spec["data"] if trace["type"] == "heatmap"]
+    assert len(maps) == count and "pooled" in alt
+    if view == "window":
+        assert maps[0]["z"].shape == (8, 10)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [({"view": "pair"}, "page, heads, head, window"), ({"heads": "1,mean"}, "the average"), ({"bar": False}, "cannot be left out"),
+     ({"heads": "4"}, "points to head 4")],
+)  # fmt: skip
+def test_what_a_long_sequence_does_not_have_is_named(long, asked, said):
+    with pytest.raises(Wrong, match=said):
+        spec_of(Figure(address=long, **asked))
+
+
+def test_numbers_of_a_long_sequence_are_kept_as_what_they_are_made_of(long, tmp_path):
+    for ending in ("csv", "npz"):
+        with pytest.raises(Wrong, match="every weight of 40 × 40"):
+            list(write([Figure(out=str(tmp_path / f"a.{ending}"), address=long)]))
+    list(write([Figure(out=str(tmp_path / "a.safetensors"), address=long)]))
+    assert mv.load(tmp_path / "a.safetensors").traces[0].shape == (1, 4, 40, 40)
 
 
 # Files
