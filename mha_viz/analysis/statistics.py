@@ -14,6 +14,7 @@ every head gives it exactly 0 (see ``trace_of_maps``).
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -23,6 +24,7 @@ from mha_viz.analysis.difference import difference_from_average, real_queries
 from mha_viz.analysis.information import entropy_of
 from mha_viz.analysis.norms import head_outputs, lengths, why_no_norms
 from mha_viz.core.rules import one_of
+from mha_viz.core.tokens import Tokens
 
 HIDING = -10_000  # an added bias below this, −1e9 or the smallest float, is a hidden key spelled as a number
 
@@ -32,7 +34,9 @@ _known = WeakKeyDictionary()  # Trace → {(item, name of a statistic): [H]}; ea
 @dataclass(frozen=True)
 class Statistic:
     """A number about a head: its ``label``, its ``meaning`` in a line with the formula, its ``unit``, and the ``function`` from
-    (trace, item) to [H]. The unit "%" belongs to values from 0 to 1, shown times 100; "tokens" to distances between positions.
+    (trace, item) to [H]; of one ``by_rows``, from Rows to its total and count over these, [H] each, whose quotient it is, so that rows
+    may go by in parts (``mha_viz.analysis.streamed``). The unit "%" belongs to values from 0 to 1, shown times 100; "tokens" to
+    distances between positions.
 
     For ``why_not``: ``needs`` names what there must be, "positions", "norms" or "choice" (rows that see more than one key), and
     ``otherwise`` says what a head without a value lacks where all that is there."""
@@ -43,23 +47,27 @@ class Statistic:
     function: Callable
     needs: tuple[str, ...] = ()
     otherwise: str = ""
+    by_rows: bool = True
+
+    def of(self, trace, item):
+        """[H]: its value for each head over the real queries of batch item ``item``."""
+        return divided(*self.function(Rows.of(trace, item))) if self.by_rows else self.function(trace, item)
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows of one item's real ``queries`` [R].
+    """Rows of one ``item``'s real ``queries`` [R], all of them or some, whose names are in ``tokens``.
 
-    p [H, R, S] probabilities; seen [H, R, S] bool, the keys that a row may see; choice [H, R] bool, rows that see more than one;
-    num_keys, how many columns are positions, the extra ones not; position [R], the key at which a query stands, None where
-    queries and keys share no positions.
+    p [H, R, S] probabilities; seen [H, R, S] bool, the keys that a row may see; reachable [S without extra] bool, the positions that
+    any real query may see.
     """
 
+    tokens: Tokens
+    item: int
     queries: np.ndarray
     p: np.ndarray
     seen: np.ndarray
-    choice: np.ndarray
-    num_keys: int
-    position: np.ndarray | None
+    reachable: np.ndarray
 
     @classmethod
     def of(cls, trace, item):
@@ -67,90 +75,93 @@ class Rows:
         seen = ~trace.mask[item][:, queries]  # [H, R, S]
         if trace.mask_bias is not None:
             seen &= trace.mask_bias[item][:, queries] > HIDING
-        positions = trace.tokens.positions
-        position = None if positions is None else positions[queries]  # [R]
-        return cls(queries, trace.probabilities[item][:, queries], seen, seen.sum(axis=-1) > 1, trace.num_positions, position)
+        reachable = seen[..., : trace.num_positions].any(axis=(0, 1))  # [S without extra]
+        return cls(trace.tokens, item, queries, trace.probabilities[item][:, queries], seen, reachable)
+
+    @cached_property
+    def choice(self):
+        """[H, R] bool: rows that see more than one key."""
+        return self.seen.sum(axis=-1) > 1
 
     @property
-    def reachable(self):
-        """[S without extra] bool: positions that any of these rows may see."""
-        return self.seen[..., : self.num_keys].any(axis=(0, 1))
+    def num_keys(self):
+        """How many columns are positions, the extra ones not."""
+        return len(self.reachable)
+
+    @property
+    def position(self):
+        """[R] the key at which each query stands; None where queries and keys share no positions."""
+        return None if self.tokens.positions is None else self.tokens.positions[self.queries]
 
 
-def entropy(trace, item):
-    """[H], 0 (one key) to 1 (all alike): −Σ p log p / log n, n the columns that the row may see; mean over rows.
+def entropy(rows):
+    """0 (one key) to 1 (all alike): −Σ p log p / log n, n the columns that the row may see; mean over rows.
 
     Dividing by n makes causal rows, which see 1, 2, 3 … keys, comparable. The extra columns take weight and so count here.
     Entropy of heads: Clark et al., What Does BERT Look At?, 2019, section 3.3.
     """
-    rows = Rows.of(trace, item)
     most = np.log(np.maximum(rows.seen.sum(axis=-1), 2))  # [H, R]; rows with fewer than 2 are passed over
-    return np.minimum(_mean(entropy_of(rows.p) / most, rows.choice), 1)  # [H]
+    return _sum(np.minimum(entropy_of(rows.p) / most, 1), rows.choice)  # rounding may reach beyond 1
 
 
-def distance(trace, item):
-    """[H], in tokens: how far a unit of weight reaches, Σ p |i − j| / Σ p over rows i and positions j.
+def distance(rows):
+    """In tokens: how far a unit of weight reaches, Σ p |i − j| / Σ p over rows i and positions j.
 
     Vig & Belinkov, Analyzing the Structure of Attention in a Transformer Language Model, 2019, section 4.3 (attention distance).
     """
-    rows = Rows.of(trace, item)
     if rows.position is None:
-        return np.full(len(rows.p), np.nan)
+        return _nothing(rows)
     p = rows.p[..., : rows.num_keys] * rows.choice[..., None]  # [H, R, S without extra]
     apart = np.abs(rows.position[:, None] - np.arange(rows.num_keys))  # [R, S without extra]
-    return _divided(np.einsum("hrs,rs->h", p, apart, dtype=np.float64), p.sum(axis=(1, 2), dtype=np.float64))  # [H]
+    return np.einsum("hrs,rs->h", p, apart, dtype=np.float64), p.sum(axis=(1, 2), dtype=np.float64)  # [H] each
 
 
-def previous(trace, item):
-    """[H], 0 to 1: weight on the key just before the query's own, mean over the rows that may see it (Clark et al. 2019, 3.1)."""
-    return _beside(trace, item, -1)
+def previous(rows):
+    """0 to 1: weight on the key just before the query's own, mean over the rows that may see it (Clark et al. 2019, 3.1)."""
+    return _beside(rows, -1)
 
 
-def following(trace, item):
-    """[H], 0 to 1: weight on the key just after the query's own, mean over the rows that may see it; NaN when causal."""
-    return _beside(trace, item, +1)
+def following(rows):
+    """0 to 1: weight on the key just after the query's own, mean over the rows that may see it; NaN when causal."""
+    return _beside(rows, +1)
 
 
-def itself(trace, item):
-    """[H], 0 to 1: weight on the query's own position, mean over the rows that may see it."""
-    return _beside(trace, item, 0)
+def itself(rows):
+    """0 to 1: weight on the query's own position, mean over the rows that may see it."""
+    return _beside(rows, 0)
 
 
-def first(trace, item):
-    """[H], 0 to 1: weight on the first token, the attention sink, mean over the rows that may see it.
+def first(rows):
+    """0 to 1: weight on the first token, the attention sink, mean over the rows that may see it.
 
     The first token is the first that any real query may see, so that left padding is not mistaken for it. Its own row is left
     out: it would count as a sink what is itself. Xiao et al., Efficient Streaming Language Models with Attention Sinks, 2023.
     """
-    rows = Rows.of(trace, item)
     key = np.full(rows.p.shape[1], rows.reachable.argmax())  # [R]
     return _weight_on(rows, key, key >= 0 if rows.position is None else rows.position != key)
 
 
-def confidence(trace, item):
-    """[H], 0 to 1: the largest weight of a row, mean over rows.
+def confidence(rows):
+    """0 to 1: the largest weight of a row, mean over rows.
 
     Voita et al., Analyzing Multi-Head Self-Attention, 2019, section 4: the largest weight aside from the end-of-sentence token,
     which takes what has nowhere to go. Here the extra columns have that part and are left out.
     """
-    rows = Rows.of(trace, item)
-    return _mean(rows.p[..., : rows.num_keys].max(axis=-1), rows.choice)  # [H]
+    return _sum(rows.p[..., : rows.num_keys].max(axis=-1), rows.choice)
 
 
-def induction(trace, item):
-    """[H], 0 to 1: weight on what followed the query's own token before, Σ p over its targets, mean over rows that may see one.
+def induction(rows):
+    """0 to 1: weight on what followed the query's own token before, Σ p over its targets, mean over rows that may see one.
 
     The targets of query i are the positions j + 1 where an earlier j < i holds the same text: a head that looks there can repeat
     what came next. j + 1 = i, a token right after its like, is left out: it cannot be told from weight on the own token. Positions
     that no real query may see, padding among them, are no earlier j. The prefix matching of Olsson et al., In-context Learning and
     Induction Heads, 2022, who repeat random tokens: in text, a head that reads all keys alike scores as many as are targets.
     """
-    rows = Rows.of(trace, item)
     if rows.position is None:
-        return np.full(len(rows.p), np.nan)
-    numbers = {}  # text → its number
-    keys = np.array([numbers.setdefault(text, len(numbers)) for text in trace.key_tokens[item][: rows.num_keys]])
-    asking = np.array([numbers.get(trace.query_tokens[item][query], -1) for query in rows.queries], int)  # [R]
+        return _nothing(rows)
+    keys, queries = _texts_by_number(rows.tokens, rows.item, rows.num_keys)  # [S without extra], [L]
+    asking = queries[rows.queries]  # [R]
     place = np.arange(rows.num_keys)
     earlier = (keys == asking[:, None]) & (place < rows.position[:, None]) & rows.reachable  # [R, S without extra]
     target = np.zeros_like(earlier)
@@ -158,7 +169,7 @@ def induction(trace, item):
     target &= place != rows.position[:, None]
     target = target & rows.seen[..., : rows.num_keys]  # [H, R, S without extra]
     weight = rows.p[..., : rows.num_keys].sum(axis=-1, where=target)  # [H, R]
-    return _mean(weight, rows.choice & target.any(axis=-1))  # [H]
+    return _sum(weight, rows.choice & target.any(axis=-1))
 
 
 def contribution(trace, item):
@@ -173,13 +184,13 @@ def contribution(trace, item):
     if why_no_norms(trace) or not queries.any():
         return np.full(H, np.nan)
     added = lengths(head_outputs(trace, item)[:, queries], trace.out_proj[0]).mean(axis=1)  # [H]
-    return _divided(added, np.full(H, added.sum())) if np.isfinite(added).all() else np.full(H, np.nan)
+    return divided(added, np.full(H, added.sum())) if np.isfinite(added).all() else np.full(H, np.nan)
 
 
 STATISTICS = {
     "difference": Statistic(
         "differs from average", "Jensen–Shannon divergence from the average of all heads, in % of ln 2", "%",
-        difference_from_average,
+        difference_from_average, by_rows=False,
     ),
     "entropy": Statistic(
         "entropy", "−Σ p log p / log n, n = keys the row may see: 0 % one key, 100 % all alike", "%", entropy, ("choice",),
@@ -211,7 +222,7 @@ STATISTICS = {
     ),
     "contribution": Statistic(
         "contribution", "‖head output · Wᴼ‖, the mean over rows, as a share of all heads’", "%", contribution, ("norms",),
-        "what the heads add to the output has no finite length above 0",
+        "what the heads add to the output has no finite length above 0", by_rows=False,
     ),
 }  # fmt: skip
 
@@ -222,7 +233,7 @@ def statistic(trace, item, name):
     that there is not. Computed once for each Trace: read-only."""
     known = _known.setdefault(trace, {})
     if (item, name) not in known:
-        values = STATISTICS[one_of("statistic", name, tuple(STATISTICS))].function(trace, item)
+        values = STATISTICS[one_of("statistic", name, tuple(STATISTICS))].of(trace, item)
         if name != "contribution":
             values = np.where(np.isin(np.arange(len(values)), silent(trace)), np.nan, values)  # [H]
         values.flags.writeable = False
@@ -259,24 +270,36 @@ def why_not(trace, item, name):
     return f"{where}{how.otherwise}"
 
 
-def _beside(trace, item, offset):
-    rows = Rows.of(trace, item)
+@lru_cache(maxsize=4)
+def _texts_by_number(tokens, item, num_keys):
+    """Keys [num_keys] and queries [L] as numbers that are equal where texts are; −1 for a query whose text no key has."""
+    numbers = {}
+    keys = np.array([numbers.setdefault(text, len(numbers)) for text in tokens.keys[item][:num_keys]])
+    return keys, np.array([numbers.get(text, -1) for text in tokens.queries[item]], int)
+
+
+def _beside(rows, offset):
     if rows.position is None:
-        return np.full(len(rows.p), np.nan)
+        return _nothing(rows)
     return _weight_on(rows, rows.position + offset, True)
 
 
 def _weight_on(rows, key, counts):
-    """[H]: weight on position ``key`` [R] of each row, mean over the rows that count ([R] bool), may see it and have a choice."""
+    """Weight on position ``key`` [R] of each row, of the rows that count ([R] bool), may see it and have a choice."""
     inside = (key >= 0) & (key < rows.num_keys)  # [R]
     row, key = np.arange(len(key)), np.where(inside, key, 0)
-    return _mean(rows.p[:, row, key], rows.choice & rows.seen[:, row, key] & inside & counts)
+    return _sum(rows.p[:, row, key], rows.choice & rows.seen[:, row, key] & inside & counts)
 
 
-def _mean(values, counts):
-    """[H]: the mean over R of [H, R] where ``counts`` [H, R], NaN where none does."""
-    return _divided(values.sum(axis=1, where=counts, dtype=np.float64), counts.sum(axis=1))
+def _sum(values, counts):
+    """[H] each: the sum over R of [H, R] where ``counts`` [H, R], and how many do."""
+    return values.sum(axis=1, where=counts, dtype=np.float64), counts.sum(axis=1)
 
 
-def _divided(total, count):
+def _nothing(rows):
+    return np.zeros(len(rows.p)), np.zeros(len(rows.p))
+
+
+def divided(total, count):
+    """[H]: total / count, NaN where nothing counts."""
     return np.divide(total, count, out=np.full(len(total), np.nan), where=count > 0)  # [H]

@@ -45,8 +45,10 @@ class Pooled:
     hidden: np.ndarray
 
 
-def pooled(attention, heads=None, *, item=0, shape=(256, 256)):
+def pooled(attention, heads=None, *, item=0, shape=(256, 256), read=None):
     """The Pooled maps of ``heads``, all of them where None, one after another: stop iterating, and no more is computed.
+
+    ``read(head, block)`` hears every Block of rows on the way, for what else is wanted of them in the same pass.
 
     ``attention`` is a Call, or a Trace that holds q and k; ``shape`` how many blocks a map has at most, down and across. Equal to
     pooling the softmax of the whole, to 1e-6 in float32. Raises Wrong, at once, for an item, a head or a shape that there is not.
@@ -57,7 +59,7 @@ def pooled(attention, heads=None, *, item=0, shape=(256, 256)):
     heads = [whole("heads", head, 0, H - 1) for head in _listed("heads", range(H) if heads is None else heads)]
     rows, columns = (whole("shape", most, 1, MOST) for most in _listed("shape", shape, 2))
     pool = Pool.fitting(L, call.k.shape[2], rows, columns)
-    return (_pooled(call, item, head, pool) for head in heads)
+    return (_pooled(call, item, head, pool, read) for head in heads)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,10 +157,12 @@ def blocks(call, item, head, start=0, stop=None) -> Iterator[Block]:
         yield Block(row, first, extra, torch.softmax(s, dim=-1, out=s).numpy())
 
 
-def _pooled(call, item, head, pool):
+def _pooled(call, item, head, pool, read):
     largest, total = (np.zeros((pool.rows, pool.columns)) for _ in range(2))  # [rows, columns] each
     defined = np.zeros(pool.rows, int)  # how many rows of each block have a distribution
     for block in blocks(call, item, head):
+        if read is not None:
+            read(head, block)
         undefined = block.undefined  # [n]
         if undefined.any():
             block.p[undefined] = 0

@@ -33,12 +33,12 @@ class Mask:
         """True where every query sees every key unchanged."""
         return not self.causal and self.window is None and self.padded is None and self.dense is None and self.bias is None
 
-    def alone(self, item, head):
-        """The Mask of one head of one batch item: N = H = 1."""
+    def alone(self, item, head=None):
+        """The Mask of one batch item, N = 1, and of one head of it, H = 1, or of all where None."""
 
         def one(array):  # an axis of 1 stands for all
-            n, h = min(item, len(array) - 1), min(head, array.shape[1] - 1)
-            return array[n : n + 1, h : h + 1]
+            n, h = min(item, len(array) - 1), min(head or 0, array.shape[1] - 1)
+            return array[n : n + 1, h : h + 1 if head is not None else None]
 
         pairs = {name: None if array is None else one(array) for name, array in (("dense", self.dense), ("bias", self.bias))}
         return replace(self, padded=None if self.padded is None else self.padded[item : item + 1], **pairs)

@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 from torch.nn import functional as F
 
+from mha_viz.analysis.streamed import STREAMED, pooled_with_statistics
 from mha_viz.core.attend import trace_of_call
 from mha_viz.core.call import Call
 from mha_viz.core.long import pooled, window
@@ -26,6 +27,7 @@ METHOD = f"H {H}, D {D}, float32, one item; CPU seconds of the whole process; me
 def rows():
     for length, rounds in LENGTHS.items():
         yield from against_pytorch(length, rounds)
+    yield with_statistics(4096)
     yield from at_length(32768)
     for length in (4096, 32768, 131072):
         peak = float(subprocess.check_output([sys.executable, "-m", "tests.bench.long", str(length)], text=True))
@@ -53,6 +55,22 @@ def against_pytorch(length, rounds):
     yield row(f"max and mean at {P} × {P} : attention without weights", "full", "attention", f"≤ {FULL}×")
     yield row("the same of causal : of full attention", "causal", "full", f"≤ {CAUSAL}×")
     yield row(f"max and mean at {2 * P} × {2 * P} : attention without weights", "fine", "attention")
+
+
+def with_statistics(length):
+    q, k, _ = drawn(1, length)
+    call = call_of(q, k)
+    trace = trace_of_call(call, later=True)
+    seconds, alone = interleaved(
+        [lambda: list(pooled_with_statistics(trace)), lambda: list(pooled(call))], 3, time.process_time
+    )
+    measured = f"{seconds / alone:.2f}× ({seconds:.3g} s : {alone:.3g} s)"
+    return Row(
+        f"the same with {len(STREAMED)} statistics in the same pass : without, L {length:,}",
+        measured,
+        "",
+        f"one head; {METHOD}",
+    )
 
 
 def at_length(length):

@@ -1,5 +1,7 @@
 """Pooled maps and windows of them against the whole matrix, and what they cost in memory."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -13,6 +15,7 @@ from mha_viz.core.intervention import Intervention, changed
 from mha_viz.core.maps import trace_of_maps
 from mha_viz.core.mask import Mask
 from mha_viz.core.rules import Wrong
+from mha_viz.core.tokens import Tokens
 
 every = settings(derandomize=True, deadline=None, max_examples=60)
 
@@ -33,7 +36,8 @@ def calls(draw):
         bias=maybe(rng.normal(size=(1, H, draw(st.sampled_from([1, L])), real))),
     )  # fmt: skip
     q, k = (rng.normal(size=(N, heads, length, D)).astype(dtype) * 2 for heads, length in ((H, L), (G, S)))
-    return Call(q, k, mask=mask)
+    tokens = replace(Tokens.of(N, L, S, one_sequence=L <= S and draw(st.booleans())), extra=extra)
+    return Call(q, k, mask=mask, tokens=tokens)
 
 
 def pool_by_hand(whole, hidden, pool):

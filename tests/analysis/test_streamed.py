@@ -1,0 +1,38 @@
+"""Statistics that are added up while rows go by are those of the whole maps."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from mha_viz.analysis.statistics import statistic
+from mha_viz.analysis.streamed import STREAMED, pooled_with_statistics
+from mha_viz.core import long
+from mha_viz.core.attend import trace_of_call
+from mha_viz.core.call import Call
+from mha_viz.core.mask import Mask
+from mha_viz.core.tokens import Tokens
+from tests.core.test_long import calls
+
+
+def agree(trace, item=0):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(long, "ROWS", 7)
+        for found, values in pooled_with_statistics(trace, item=item):
+            assert list(values) == list(STREAMED)
+            for name, value in values.items():
+                np.testing.assert_allclose(value, statistic(trace, item, name)[found.head], atol=1e-5, err_msg=name)
+    return True
+
+
+@settings(derandomize=True, deadline=None, max_examples=40)
+@given(calls())
+def test_as_of_whole_maps_whatever_the_mask(call):
+    assert agree(trace_of_call(call), item=1)
+
+
+def test_as_of_whole_maps_where_tokens_repeat_and_are_padded():
+    L, rng = 40, np.random.default_rng(0)
+    padding = np.arange(L)[None] < 6
+    tokens = Tokens.of(1, L, L, [[str(i % 9) for i in range(L)]], query_padding=padding)
+    q, k = (rng.normal(size=(1, 2, L, 4)).astype(np.float32) * 2 for _ in range(2))
+    assert agree(trace_of_call(Call(q, k, mask=Mask(L, L, causal=True, padded=padding), tokens=tokens)))
