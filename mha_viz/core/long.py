@@ -159,6 +159,7 @@ def blocks(call, item, head, start=0, stop=None) -> Iterator[Block]:
 
 def _pooled(call, item, head, pool, read):
     largest, total = (np.zeros((pool.rows, pool.columns)) for _ in range(2))  # [rows, columns] each
+    reduced = None
     defined = np.zeros(pool.rows, int)  # how many rows of each block have a distribution
     for block in blocks(call, item, head):
         if read is not None:
@@ -170,7 +171,12 @@ def _pooled(call, item, head, pool, read):
         defined[down] += np.diff(bounds) if not undefined.any() else np.add.reduceat(~undefined, bounds[:-1], dtype=int)
         for keys, p in block.parts():
             across, edges = pool.touched(1, keys.start, keys.stop)
-            high, sums = np.empty((2, len(bounds) - 1, p.shape[1]), p.dtype)
+            n = len(bounds) - 1
+            if reduced is None or reduced.shape[1] < n:
+                reduced = np.empty(
+                    (2, n + 1, pool.S), p.dtype
+                )  # fresh memory for each block of rows costs as much as what is done in it
+            high, sums = reduced[:, :n, : p.shape[1]]  # [blocks down, columns] each
             for i, (first, last) in enumerate(pairwise(bounds.tolist())):
                 np.maximum.reduce(p[first:last], axis=0, out=high[i])
                 np.add.reduce(p[first:last], axis=0, out=sums[i])
