@@ -1,6 +1,7 @@
 """``attend``: one layer, one batch, one Trace."""
 
 import bisect
+from functools import partial
 
 import psutil
 
@@ -30,17 +31,27 @@ def attend(
     dropout = layer.dropout if training else 0.0
     mask = batch.mask(layer.num_heads, len(layer.extra_keys), dtype)
     S = batch.S + mask.extra
-    check = check_projected_memory if later else check_memory
-    check(batch.N, layer.num_heads, batch.L, S, layer.embed_dim, dtype=dtype, dropout=dropout > 0)
+    whole = partial(check_memory, batch.N, layer.num_heads, batch.L, S, layer.embed_dim, dtype=dtype, dropout=dropout > 0)
+    if later and engine == "torch" and not dropout:
+        check_projected_memory(batch.N, batch.L, S, layer.embed_dim, dtype=dtype)
+    else:  # the reference makes everything at once, and dropout has a number for every weight
+        whole()
     keep_scale = draw_dropout((batch.N, layer.num_heads, batch.L, S), dropout, generator, dtype) if dropout else None
     if engine == "numpy":
         from mha_viz.core.reference import compute
     else:
         from mha_viz.core.engine import compute
     fields = compute(layer, batch, mask, dtype, keep_scale)
-    return Trace(
-        fields, tokens=batch.tokens(layer.extra_keys), rules=mask, layer=layer, batch=batch, training=training, name=name
-    )
+    about = {
+        "tokens": batch.tokens(layer.extra_keys),
+        "rules": mask,
+        "layer": layer,
+        "batch": batch,
+        "training": training,
+        "name": name,
+    }
+    trace = Trace(fields, **about)
+    return Trace(_checked(fields, whole, not dropout), call=call_of(trace), **about) if later else trace
 
 
 def trace_of_call(call, *, keep_scale=None, later=False):
@@ -53,10 +64,18 @@ def trace_of_call(call, *, keep_scale=None, later=False):
     from mha_viz.core.engine import compute_call
 
     N, H, L, S = *call.q.shape[:3], call.k.shape[2]
-    free = ("q", "k", "v", *(("keep_scale", "dropped") if keep_scale is None else ()))
+    check = partial(check_memory, N, H, L, S, H * call.q.shape[3])
+    fields = compute_call(call, keep_scale)
+    if later:
+        fields = _checked(fields, check, keep_scale is None)
+    else:
+        check()
+    return Trace(fields, tokens=call.tokens, rules=call.mask, call=call, training=keep_scale is not None, name=call.name)
 
-    def check():
-        check_memory(N, H, L, S, H * call.q.shape[3])
+
+def _checked(fields, check, no_dropout):
+    """The same fields, of which those that are as large as maps are read after a ``check()`` alone, where they are still to be made."""
+    free = ("q", "k", "v", *(("keep_scale", "dropped") if no_dropout else ()))
 
     def checked(make):
         def read(name):
@@ -64,14 +83,9 @@ def trace_of_call(call, *, keep_scale=None, later=False):
                 check()
             return make(name)
 
-        return read
+        return read if callable(make) else make
 
-    fields = compute_call(call, keep_scale)
-    if later:
-        fields = {name: checked(make) for name, make in fields.items()}
-    else:
-        check()
-    return Trace(fields, tokens=call.tokens, rules=call.mask, call=call, training=keep_scale is not None, name=call.name)
+    return {name: checked(make) for name, make in fields.items()}
 
 
 def too_long(trace):
@@ -146,14 +160,11 @@ def check_memory(N, H, L, S, E, *, dtype="float32", dropout=False, available=Non
     raise Wrong("seq_len", L, rule, [{name: value} for name, value in most.items() if value])
 
 
-def check_projected_memory(N, H, L, S, E, *, dtype="float32", dropout=False, available=None):
+def check_projected_memory(N, L, S, E, *, dtype="float32", available=None):
     """Raises Wrong where q, k and v, with all that is made on the way to them, would take more than half of the memory that is free.
 
     The input, three projections, and as many again while they are laid out by heads, while they leave and while a Call owns them.
-    Dropout has a number for every weight and is refused: the maps would have to be whole.
     """
-    if dropout:
-        check_memory(N, H, L, S, E, dtype=dtype, dropout=True, available=available)
     available, fits = _free(available)
     size = 8 if dtype == "float64" else 4
 

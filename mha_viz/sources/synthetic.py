@@ -4,16 +4,7 @@ import hashlib
 
 import numpy as np
 
-from mha_viz.core.attend import (
-    WHOLE,
-    attend,
-    call_of,
-    check_layer_memory,
-    check_memory,
-    check_projected_memory,
-    memory,
-    trace_of_call,
-)
+from mha_viz.core.attend import WHOLE, attend, check_layer_memory, check_memory, check_projected_memory, memory
 from mha_viz.core.batch import Batch
 from mha_viz.core.layer import Layer
 from mha_viz.settings import Settings, read_mask
@@ -27,7 +18,8 @@ def synthetic(settings=None, *, engine="torch", dtype="float32"):
     """The Trace of these Settings: one seed, then layer, then tokens, then dropout, drawn in the order of the tutorial's program.
 
     The default Settings give that program's numbers bit for bit, in eval mode and (``training=True``) in train mode. Raises Wrong
-    where the result would not fit into memory.
+    where the result would not fit into memory. Of up to POOLED tokens, whose maps would take more than WHOLE, only q, k and v have to:
+    the maps can be pooled (``mha_viz.core.long``), and are made when they are read.
     """
     import torch
 
@@ -36,8 +28,11 @@ def synthetic(settings=None, *, engine="torch", dtype="float32"):
     check_layer_memory(s.embed_dim, s.kdim, s.vdim, s.num_heads)
     extra = s.add_bias_kv + s.add_zero_attn
     size, dropout = (s.N, s.num_heads, s.L, s.S + extra, s.embed_dim), s.training and s.dropout > 0
-    long = memory(*size) > WHOLE and max(s.L, s.S) <= POOLED and not dropout
-    (check_projected_memory if long else check_memory)(*size, dropout=dropout)
+    long = memory(*size) > WHOLE and max(s.L, s.S) <= POOLED and not dropout and engine == "torch"
+    if long:
+        check_projected_memory(s.N, s.L, s.S, s.embed_dim, dtype=dtype)
+    else:
+        check_memory(*size, dropout=dropout)
     generator = torch.Generator().manual_seed(s.seed)
     layer = Layer.random(s.embed_dim, s.num_heads, seed=s.seed, dropout=s.dropout, generator=generator)
     batch = make_batch(
@@ -50,8 +45,7 @@ def synthetic(settings=None, *, engine="torch", dtype="float32"):
             s.embed_dim, s.num_heads, seed=s.seed, dropout=s.dropout, bias=s.bias, add_bias_kv=s.add_bias_kv,
             add_zero_attn=s.add_zero_attn, kdim=s.kdim, vdim=s.vdim,
         )  # fmt: skip
-    trace = attend(layer, batch, engine=engine, dtype=dtype, training=s.training, generator=generator, later=long)
-    return trace_of_call(call_of(trace), later=True) if long else trace
+    return attend(layer, batch, engine=engine, dtype=dtype, training=s.training, generator=generator, later=long)
 
 
 def make_batch(s, generator):

@@ -130,3 +130,21 @@ def test_the_tiny_case_gives_the_numbers_worked_by_hand(name, masks):
 
 def heads_apart(array):
     return np.array(array).reshape(1, 3, 2, 2).swapaxes(1, 2)  # [N, L, H·D] → [N, H, L, D]
+
+
+def test_maps_too_long_to_be_whole_are_there_to_be_pooled(monkeypatch):
+    """The layer is known all the same, and what fits into memory can still be read whole."""
+    from mha_viz.core.attend import too_long
+    from mha_viz.core.long import pooled
+    from mha_viz.sources import synthetic as source
+
+    settings = Settings(seq_len=60, batch_size=1, padding=(), causal=True)
+    whole = synthetic(settings)
+    monkeypatch.setattr(source, "WHOLE", 2**10)
+    monkeypatch.setattr("mha_viz.core.attend.WHOLE", 2**10)
+    trace = synthetic(settings)
+    assert too_long(trace) and not too_long(whole) and trace.layer is not None
+    assert trace.shape == whole.shape == (1, 8, 60, 60)
+    np.testing.assert_allclose(next(pooled(trace, shape=(60, 60))).largest, whole.weights[0, 0], atol=1e-6)
+    assert np.array_equal(trace.weights, whole.weights)
+    assert not too_long(synthetic(replace(settings, training=True)))  # dropout has a number for every weight
