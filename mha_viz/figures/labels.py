@@ -97,7 +97,8 @@ class Names:
 
     def drawn(self, step, theme):
         """Tick values and texts of every ``step``-th name."""
-        places = list(range(0, len(self.short), step))
+        room = step // 2 if self.blocks else 0  # the long number of a last block would reach into the next map's
+        places = list(range(0, max(len(self.short) - room, 1), step))
         names = [escape(self.short[i]) for i in places]
         return places, [
             f"<span style='color:{theme.soft}'>{name}</span>" if self.hidden[i] else name
