@@ -16,6 +16,7 @@ pages = [
     st.Page("mha_viz/pages/decode.py", title="Decode"),
     st.Page("mha_viz/pages/pitfalls.py", title="Pitfalls"),
     st.Page("mha_viz/pages/validate.py", title="Validate"),
+    st.Page("mha_viz/pages/profile.py", title="Profile"),
     st.Page("mha_viz/pages/about.py", title="About"),
 ]
 st.navigation(pages, position="hidden").run()  # the pages draw their own links, which keep addresses

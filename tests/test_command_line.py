@@ -70,3 +70,62 @@ def test_validate_as_json(capsys, tmp_path):
 def test_validate_takes_a_file_or_an_address(capsys):
     assert main(["validate", "settings.json", "--address", "?seed=8"]) == 2
     assert "not both" in capsys.readouterr().err
+
+
+PROFILED = ["--embed-dim", "8", "--num-heads", "2", "--seq-len", "4", "--need-weights", "on", "--repeats", "1"]
+
+
+def test_profile_prints_a_table_and_json_that_it_reads(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr("mha_viz.studies.profiling.measure.__defaults__", (Answering, None))
+    assert main(["profile", *PROFILED]) == 0
+    said = capsys.readouterr().out
+    assert "yes          2       4    1.000 ms" in said and "1 KiB" in said and "python -m mha_viz profile --embed-dim 8" in said
+    assert main(["profile", *PROFILED, "--json"]) == 0
+    (tmp_path / "found.json").write_text(capsys.readouterr().out)
+    assert main(["profile", "--load", str(tmp_path / "found.json")]) == 0
+    assert "1.000 ms" in capsys.readouterr().out
+
+
+class Answering:
+    """A worker that measures nothing: a call takes a millisecond and a KiB."""
+
+    closed = False
+
+    def __init__(self, threads):
+        pass
+
+    def ask(self, **request):
+        self.value = 1024 if request["do"] == "peak" else 0.001
+
+    def said(self):
+        return {"value": self.value}
+
+    def close(self):
+        self.closed = True
+
+
+def test_what_was_measured_is_told_where_somebody_stops(capsys, monkeypatch):
+    def stopped(worker):
+        if worker.value == 0.001:
+            raise KeyboardInterrupt
+        return {"value": worker.value}
+
+    monkeypatch.setattr(Answering, "said", stopped)
+    monkeypatch.setattr("mha_viz.studies.profiling.measure.__defaults__", (Answering, None))
+    assert main(["profile", *PROFILED]) == 130
+    said = capsys.readouterr()
+    assert "1 KiB" in said.out and "stopped" in said.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--num-heads", "3"], "128 = 3 × 42 + 2"),
+        (["--seq-len", "64,x"], "'x' is not"),
+        (["--load", "gone.json"], "cannot be read"),
+        (["--load", "gone.json", "--repeats", "2"], "give one of them"),
+    ],
+)
+def test_a_profile_that_makes_no_sense_measures_nothing(capsys, arguments, said):
+    assert main(["profile", *arguments]) == 2
+    assert said in capsys.readouterr().err

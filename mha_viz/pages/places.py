@@ -13,7 +13,7 @@ from mha_viz.pages import draft, source
 STYLE = Path(__file__).with_name("style.css")
 PAGES = {  # by the name of their file
     "lessons": "Start here", "explore": "Explore", "models": "Models", "steps": "Step by step", "decode": "Decode",
-    "pitfalls": "Pitfalls", "validate": "Validate", "about": "About",
+    "pitfalls": "Pitfalls", "validate": "Validate", "profile": "Profile", "about": "About",
 }  # fmt: skip
 OF_EITHER = ("steps", "decode", "pitfalls", "validate")
 ADDRESSES = {"explore": draft.address, "models": source.address}  # of what these two, and the pages OF_EITHER, look at

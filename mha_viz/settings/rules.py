@@ -48,17 +48,35 @@ def probability(argument, value):
 
 def counts(argument, value):
     """Whole numbers, one per batch item. Trailing zeros say nothing and go: (3, 0, 0) and (3,) are one setting."""
-    if isinstance(value, str) or not hasattr(value, "__iter__"):
-        raise Wrong(argument, value, 'must be whole numbers, one per batch item, as in "3, 0, 0".', [{argument: ()}])
-    try:
-        checked = [whole(argument, count, 0, LONGEST) for count in value]
-    except Wrong as wrong:
-        right = tuple(wrong.nearest[0][argument] if count == wrong.value else count for count in value)
-        rule = f"must be whole numbers, 0 or more, one per batch item, and {wrong.value!r} is not."
-        raise Wrong(argument, tuple(value), rule, [{argument: right}]) from None
+    checked = each_whole(argument, value, 0, LONGEST, "one per batch item", (3, 0, 0), ())
     while checked and checked[-1] == 0:
         checked.pop()
     return tuple(checked)
+
+
+def several(least, most, default):
+    """The rule of one whole number or more, each from ``least`` to ``most``: ascending, none twice."""
+
+    def rule(argument, value):
+        checked = each_whole(argument, value, least, most, "one or more", default, default)
+        if not checked:
+            raise Wrong(argument, tuple(value), "must hold at least one number.", [{argument: default}])
+        return tuple(sorted(set(checked)))
+
+    return rule
+
+
+def each_whole(argument, value, least, most, meant, like, default):
+    """The whole numbers of ``value`` as a list; so many are ``meant``, ``like`` these, and ``default`` is right where there are none."""
+    if isinstance(value, str) or not hasattr(value, "__iter__"):
+        raise Wrong(argument, value, f'must be whole numbers, {meant}, as in "{", ".join(map(str, like))}".', [{argument: default}])
+    try:
+        return [whole(argument, number, least, most) for number in value]
+    except Wrong as wrong:
+        right = tuple(wrong.nearest[0][argument] if number == wrong.value else number for number in value)
+        bounds = f"from {least} to {most}" if wrong.nearest[0][argument] == most else f"{least} or more"
+        rule = f"must be whole numbers, {bounds}, {meant}, and {wrong.value!r} is not."
+        raise Wrong(argument, tuple(value), rule, [{argument: right}]) from None
 
 
 def split_words(text):

@@ -1,0 +1,97 @@
+"""``profile``: time, memory and work of attention by length and head count."""
+
+import sys
+import time
+from dataclasses import fields
+from pathlib import Path
+
+from mha_viz.core.rules import Wrong
+
+ABOUT = "measure time, peak memory and work of attention by length and head count, on this machine"
+
+
+def options(parser):
+    from mha_viz.settings import spell
+    from mha_viz.settings.profile import Profile
+
+    for field in fields(Profile):
+        parser.add_argument(f"--{field.name.replace('_', '-')}", metavar="…", help=f"(default: {spell(field.default)})")
+    parser.add_argument("--load", type=Path, metavar="FILE", help="show what --json wrote, and measure nothing")
+    parser.add_argument("--json", action="store_true", help="write all numbers, with profile, machine, versions and command")
+
+
+def run(options):
+    """Measure, say how far it is on stderr, print a table or JSON; what was measured is kept where somebody stops (status 130)."""
+    from mha_viz.settings import read
+    from mha_viz.settings.profile import Profile
+    from mha_viz.studies.profile_results import Results, as_json, of_json, used_by_others
+
+    given = {f.name: getattr(options, f.name) for f in fields(Profile) if getattr(options, f.name) is not None}
+    status = 0
+    if options.load is not None:
+        if given:
+            raise Wrong(*next(iter(given.items())), "stands beside --load, which measures nothing: give one of them.")
+        results = of_json(text_of(options.load))
+    else:
+        results = Results(Profile(**{name: read(Profile, name, text) for name, text in given.items()}), used_by_others())
+        status = follow(results)
+    print(as_json(results) if options.json else "\n".join(told(results)))
+    return status
+
+
+def text_of(path):
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise Wrong("load", str(path), f"cannot be read: {error}.") from None
+
+
+def follow(results):
+    """Measure until all is done, or somebody stops."""
+    from mha_viz.studies.profiling import SKIPPED, left_of, measure
+
+    began, shown, events = time.monotonic(), 0.0, measure(results.profile)
+    try:
+        for event in events:
+            results.add(event)
+            if event.kind == SKIPPED:
+                print(f"skipped: {point_of(event.point)}: {event.value}", file=sys.stderr, flush=True)
+            if time.monotonic() - shown > 2 and results.share:
+                shown = time.monotonic()
+                print(f"{results.share:.0%}, {left_of(began, results.share):.0f} s left", file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        print("stopped: what was measured follows", file=sys.stderr)
+        return 130
+    finally:
+        events.close()
+    return 0
+
+
+def point_of(point):
+    return f"need_weights={point.need_weights}, {point.num_heads} heads, length {point.seq_len:,}"
+
+
+def told(results):
+    """The lines of the table, of the exponents, and of what to think of them."""
+    from mha_viz.core.attend import readable_size
+    from mha_viz.studies.profile_results import exponent
+
+    yield f"{'weights':<8}{'heads':>6}{'length':>8}{'median':>12}{'quartiles':>19}{'peak':>12}{'formula':>12}{'GFLOP/s':>9}"
+    for row in results.rows:
+        point = row.point
+        name = f"{'yes' if point.need_weights else 'no':<8}{point.num_heads:>6}{point.seq_len:>8}"
+        if row.skipped:
+            yield f"{name}  skipped: {row.skipped}"
+            continue
+        median, spread, rate = ("–",) * 3
+        if row.seconds:
+            low, high = row.spread
+            median, spread, rate = f"{row.median * 1e3:.3f} ms", f"{low * 1e3:.3f}–{high * 1e3:.3f}", f"{results.rate(row) / 1e9:.1f}"
+        peak = "–" if row.peak is None else readable_size(row.peak)
+        yield f"{name}{median:>12}{spread:>19}{peak:>12}{readable_size(results.predicted(row)):>12}{rate:>9}"
+    yield ""
+    for (weights, heads), line in results.lines(lambda row: row.median).items():
+        power = exponent(line)
+        if power is not None:
+            yield f"need_weights={weights}, {heads} heads: seconds grow as length to the power {power:.2f}, over the longest lengths"
+    yield f"\n{results.trust}\n{results.machine['processor']}, torch {results.machine['torch']}: {results.command}"

@@ -1,0 +1,28 @@
+"""What one call of ``nn.MultiheadAttention`` costs by formula: its work, and the memory that it holds at most beside layer and input.
+
+Self-attention, heads as PyTorch's slow path computes them. Neither formula knows the machine: what libraries take for themselves, a few
+MiB, and what caches and threads make of the work is for measuring.
+"""
+
+from mha_viz.core.decode import SIZES
+
+
+def call_flops(N, L, E):
+    """Floating-point operations of the products of one call, a multiply-add as two.
+
+    Four projections of N·L tokens, E × E each, and q · k and weights · v, L × L × D in each of H heads. H · D = E: the number of heads is
+    not in it, and a mask saves nothing, as masked scores are computed and thrown away.
+    """
+    return 2 * N * (4 * L * E * E + 2 * L * L * E)
+
+
+def call_memory(N, H, L, E, *, need_weights=True, causal=False, dtype="float32"):
+    """Bytes that a call without gradients holds at its peak, layer and input not counted.
+
+    With ``need_weights`` scores and weights [N, H, L, L] stand beside each other in the softmax, with q, k, v and the scaled q
+    [N, L, E]. Without, ``scaled_dot_product_attention`` goes over the keys block by block and no map is ever whole. At short
+    lengths the projections are more: q, k and v, twice while they are laid out one by one. A causal mask is [L, L] numbers.
+    """
+    tokens, maps, mask = N * L * E, N * H * L * L, L * L if causal else 0
+    held = max(2 * maps + 4 * tokens, 6 * tokens) if need_weights else 6 * tokens
+    return (held + mask) * SIZES[dtype]

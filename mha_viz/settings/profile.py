@@ -1,0 +1,39 @@
+"""Profile: what is measured of a layer's time and memory."""
+
+from dataclasses import dataclass
+
+from mha_viz.core.rules import Wrong, head_dim
+from mha_viz.settings.rules import check, choice, number, ruled, several
+from mha_viz.settings.view import DTYPES
+
+HEADS, LENGTHS = (1, 2, 4, 8), (64, 128, 256, 512, 1024)
+BOTH = "both"
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Self-attention of random tokens, eval mode, no gradients, for each of ``num_heads`` and of ``seq_len``, ascending.
+
+    ``need_weights`` "both" measures every point with the weights returned and without. ``padding`` hides the last quarter of the keys.
+    ``threads`` are those that PyTorch may use. Each point is timed ``repeats`` times, in turn with all others.
+    """
+
+    embed_dim: int = ruled(128, number(1, 16_384))
+    num_heads: tuple[int, ...] = ruled(HEADS, several(1, 16_384, HEADS))
+    seq_len: tuple[int, ...] = ruled(LENGTHS, several(2, 131_072, LENGTHS))
+    batch_size: int = ruled(1, number(1, 4096))
+    dtype: str = ruled("float32", choice(*DTYPES))
+    need_weights: str = ruled(BOTH, choice(BOTH, "on", "off"))
+    mask: str = ruled("none", choice("none", "causal", "padding"))
+    threads: int = ruled(1, number(1, 256))
+    repeats: int = ruled(9, number(1, 1000))
+
+    def __post_init__(self):
+        check(self)
+        for heads in self.num_heads:
+            try:
+                head_dim(self.embed_dim, heads)
+            except Wrong as wrong:
+                right = [change["num_heads"] for change in wrong.nearest if "num_heads" in change]
+                instead = [tuple(sorted({one if kept == heads else kept for kept in self.num_heads})) for one in right]
+                raise Wrong("num_heads", self.num_heads, wrong.rule, [{"num_heads": these} for these in instead]) from None

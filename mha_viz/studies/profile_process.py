@@ -1,0 +1,60 @@
+"""The process in which points are measured, as the one that asks sees it."""
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import psutil
+
+PATIENCE = 0.1  # seconds until it is said that there is no answer yet
+ROOT = Path(__file__).parents[2]
+
+
+class Worker:
+    """A process of ``mha_viz.studies.profile_worker`` with so many ``threads``. It is asked, and then says, in dicts."""
+
+    def __init__(self, threads):
+        environment = os.environ | {"OMP_WAIT_POLICY": "PASSIVE"}
+        command = [sys.executable, "-m", "mha_viz.studies.profile_worker", str(threads)]
+        self._process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        self._lines = queue.Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self):
+        for line in self._process.stdout:
+            self._lines.put(json.loads(line))
+        self._lines.put({"died": True})
+
+    @property
+    def closed(self):
+        return self._process.poll() is not None
+
+    def ask(self, **request):
+        try:
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
+        except OSError:  # it died since, and says so
+            return
+
+    def said(self):
+        """The answer to what was asked last, {"died": True} where the process is no more, or None where there is none yet."""
+        try:
+            answer = self._lines.get(timeout=PATIENCE)
+        except queue.Empty:
+            return None
+        if "died" in answer:
+            self._process.wait()  # so that it is closed for whoever asks
+        return answer
+
+    def close(self):
+        """End the process, and what it forked."""
+        if not self.closed:
+            for one in [*psutil.Process(self._process.pid).children(recursive=True), self._process]:
+                one.kill()
+        self._process.wait()

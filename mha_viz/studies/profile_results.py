@@ -1,0 +1,196 @@
+"""What a Profile came to: numbers of each point, what is fitted to them, and whether the machine was quiet enough to trust them."""
+
+import json
+import math
+import os
+import platform
+import statistics
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from importlib import metadata
+
+import psutil
+
+from mha_viz.core.cost import call_flops
+from mha_viz.core.rules import Wrong
+from mha_viz.settings.profile import Profile
+from mha_viz.settings.spelling import from_json, spell, to_json
+from mha_viz.studies.profiling import CALIBRATION, PEAK, SECONDS, SKIPPED, Point, expected, points_of, predicted
+
+FITTED = 3  # the longest lengths, to which an exponent is fitted: at short ones a call costs more than its work
+UNSTEADY = 1.25  # 90th over 10th percentile of the fixed product, from which times are not to be trusted
+LOOK = 0.2  # seconds for which it is looked how many cores others use, before the first call
+
+
+@dataclass
+class Row:
+    """Of one Point: the ``seconds`` of each call, its ``peak`` in bytes, and why it is ``skipped``; None and () where not known."""
+
+    point: Point
+    seconds: list[float] = field(default_factory=list)
+    peak: int | None = None
+    skipped: str | None = None
+
+    @property
+    def median(self):
+        return statistics.median(self.seconds) if self.seconds else None
+
+    @property
+    def spread(self):
+        """(lower, upper) quartile of the seconds, None where there are none."""
+        if not self.seconds:
+            return None
+        if len(self.seconds) == 1:
+            return self.seconds[0], self.seconds[0]
+        low, _, high = statistics.quantiles(self.seconds, n=4, method="inclusive")
+        return low, high
+
+
+def machine():
+    """What the numbers depend on besides the Profile."""
+    return {
+        "processor": platform.processor() or platform.machine(), "cores": os.cpu_count(), "memory": psutil.virtual_memory().total,
+        "platform": platform.platform(), "python": platform.python_version(), "torch": metadata.version("torch"),
+        "threads": "of PyTorch, as the profile says; OMP_WAIT_POLICY=PASSIVE",
+    }  # fmt: skip
+
+
+def used_by_others():
+    """How many cores are in use now, while nothing is measured."""
+    return psutil.cpu_percent(LOOK) / 100 * (os.cpu_count() or 1)
+
+
+class Results:
+    """What is known of a ``profile`` so far: Rows by Point, the seconds of the fixed product, the machine, and the ``others``:
+    how many of its cores other work used before."""
+
+    def __init__(self, profile, others=0.0):
+        self.profile, self.machine, self.others = profile, machine(), others
+        self.made = datetime.now(UTC).isoformat(timespec="seconds")
+        self.calibration = []
+        self._rows = {point: Row(point) for point in points_of(profile)}
+
+    def add(self, event):
+        """Take in an Event of ``measure``."""
+        row = self._rows.get(event.point)
+        if event.kind == SECONDS:
+            row.seconds.append(event.value)
+        elif event.kind == PEAK:
+            row.peak = event.value
+        elif event.kind == SKIPPED:
+            row.skipped = event.value
+        elif event.kind == CALIBRATION:
+            self.calibration.append(event.value)
+
+    @property
+    def rows(self):
+        """Every Row, by weights, heads and length."""
+        return [self._rows[point] for point in sorted(self._rows)]
+
+    @property
+    def share(self):
+        """How much is done, 0 to 1; what is skipped counts as done."""
+        each = 1 + self.profile.repeats
+        done = sum(each if row.skipped else len(row.seconds) + (row.peak is not None) for row in self.rows)
+        return done / expected(self.profile)
+
+    def lines(self, of):
+        """{(need_weights, heads): [(length, of(row))]} of all Rows for which ``of`` knows a number."""
+        found = {}
+        for row in self.rows:
+            value = of(row)
+            if value is not None:
+                found.setdefault((row.point.need_weights, row.point.num_heads), []).append((row.point.seq_len, value))
+        return found
+
+    def predicted(self, row):
+        return predicted(self.profile, row.point)
+
+    def rate(self, row):
+        """Floating-point operations a second of the median call; None where it was not timed."""
+        flops = call_flops(self.profile.batch_size, row.point.seq_len, self.profile.embed_dim)
+        return flops / row.median if row.median else None
+
+    @property
+    def unsteadiness(self):
+        """90th over 10th percentile of what the fixed product took; None before it was timed twice."""
+        if len(self.calibration) < 2:
+            return None
+        tenths = statistics.quantiles(self.calibration, n=10, method="inclusive")
+        return tenths[-1] / tenths[0]
+
+    @property
+    def busy(self):
+        """True where other work disturbed the times."""
+        return self.others + self.profile.threads > self.machine["cores"] + 0.25 or (self.unsteadiness or 1) > UNSTEADY
+
+    @property
+    def trust(self):
+        """In words, how quiet the machine was."""
+        used = f"Other work used {self.others:.1f} of its {self.machine['cores']} cores before"
+        if self.unsteadiness is None:
+            return f"{used}; the fixed product was not timed twice, so that nothing is known of how steady the machine was."
+        fixed = f"a fixed product, the same work each time, took up to {self.unsteadiness:.2f} times as long at one time as at another"
+        if not self.busy:
+            return f"The machine was quiet: {fixed}. {used}."
+        return (
+            f"The machine was busy: {fixed}. {used}. Points are measured in turn, so that all suffer alike: which is slower can still "
+            "be read where the spreads do not overlap; how long a call takes, and the exponents, cannot. Measure again when it is quiet."
+        )
+
+    @property
+    def command(self):
+        """What measures the same again."""
+        default = Profile()
+        given = [
+            f" --{name.replace('_', '-')} {spell(value)}" for name, value in vars(self.profile).items() if value != getattr(default, name)
+        ]
+        return f"python -m mha_viz profile{''.join(given)}"
+
+
+def exponent(line):
+    """The p of seconds ∝ length to the power p, by least squares of the logarithms over the FITTED longest; None for fewer than two."""
+    line = [(math.log(length), math.log(value)) for length, value in line[-FITTED:] if value > 0]
+    if len(line) < 2:
+        return None
+    return statistics.linear_regression(*zip(*line, strict=True)).slope
+
+
+def as_json(results):
+    """Results as a JSON text that ``of_json`` reads."""
+    measured = [
+        asdict(row) | {"predicted": results.predicted(row), "median": row.median, "flops_a_second": results.rate(row)}
+        for row in results.rows
+    ]
+    return json.dumps({
+        "profile": json.loads(to_json(results.profile)), "command": results.command, "made": results.made, "machine": results.machine,
+        "others": results.others, "calibration": results.calibration, "busy": results.busy, "trust": results.trust, "measured": measured,
+    }, indent=1)  # fmt: skip
+
+
+def of_json(text):
+    """The Results that ``as_json`` wrote. Raises Wrong where it did not, or where a value in it breaks a rule."""
+    try:
+        told = json.loads(text)
+        profile = from_json(json.dumps(told["profile"]), Profile)
+        results = Results(profile)
+        results.machine, results.made, results.others = dict(told["machine"]), str(told["made"]), float(told["others"])
+        results.calibration = [_positive(one) for one in told["calibration"]]
+        for one in told["measured"]:
+            row = results._rows[Point(**one["point"])]
+            row.seconds = [_positive(value) for value in one["seconds"]]
+            row.peak = None if one["peak"] is None else int(_positive(one["peak"]))
+            row.skipped = None if one["skipped"] is None else str(one["skipped"])
+        results.machine["cores"] = int(results.machine["cores"])
+    except Wrong:
+        raise
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        rule = f"must hold what `python -m mha_viz profile --json` wrote, and it does not: {type(error).__name__} {error}."
+        raise Wrong("results", text[:40], rule) from None
+    return results
+
+
+def _positive(value):
+    if isinstance(value, bool) or not math.isfinite(value) or value < 0:
+        raise ValueError(f"{value} is no time and no size")
+    return value

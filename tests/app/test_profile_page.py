@@ -1,0 +1,92 @@
+"""The Profile page, run without a browser and without measuring anything."""
+
+import pytest
+
+from mha_viz.pages import measuring
+from mha_viz.pages.measuring import Measuring
+from mha_viz.settings.profile import Profile
+from mha_viz.studies.profile_results import Results, as_json
+from mha_viz.studies.profiling import PEAK, SECONDS, WAITING, Event
+from tests.app.screen import APP, AppTest, errors, held, page_text, press, set_to, to_page
+
+SMALL = Profile(embed_dim=8, num_heads=(1, 2), seq_len=(4, 8), repeats=1)
+ADDRESS = {"embed_dim": "8", "num_heads": "1,2", "seq_len": "4,8", "repeats": "1"}
+
+
+def page(**address):
+    return to_page(AppTest.from_file(str(APP), default_timeout=60), "profile", **address)
+
+
+def done(profile, rows=slice(None)):
+    results = Results(profile)
+    for row in results.rows[rows]:
+        results.add(Event(PEAK, row.point, 2**20))
+        results.add(Event(SECONDS, row.point, 0.001))
+    return results
+
+
+def test_the_address_holds_what_is_measured():
+    at = page(**ADDRESS)
+    assert held(at)["profile_num_heads"] == "1, 2" and held(at)["profile_embed_dim"] == 8
+    at = set_to(at, "profile_seq_len", "4,16")
+    assert not at.exception and at.query_params["seq_len"] == "4,16"
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "said", "offer"),
+    [
+        ("num_heads", "1, 3", "128 = 3 × 42 + 2", "num_heads = 1,2"),
+        ("seq_len", "64, many", "'many' is not", "seq_len = 64,2"),
+        ("num_heads", "", "at least one number", "num_heads = 1,2,4,8"),
+        ("embed_dim", 0, "a whole number from 1", "embed_dim = 1"),
+    ],
+)
+def test_what_makes_no_sense_is_said_and_mended_by_one_click(name, typed, said, offer):
+    at = set_to(page(), f"profile_{name}", typed)
+    assert said in errors(at)[0] and next(one for one in at.get("button") if one.key == "profile_go").disabled
+    if name != "embed_dim":
+        assert errors(press(at, offer)) == []
+
+
+def test_a_bad_address_falls_back_and_is_said():
+    at = page(seq_len="0", num_heads="2")
+    assert "cannot be shown" in page_text(at) and held(at)["profile_num_heads"] == "2" and not at.exception
+
+
+def test_what_is_measured_by_then_stays_where_somebody_stops(monkeypatch):
+    results = done(SMALL, slice(2))
+
+    def waits():
+        while True:
+            yield Event(WAITING)
+
+    at = page(**ADDRESS)
+    at.session_state.measuring = Measuring(results, waits())
+    monkeypatch.setattr(measuring, "SLICE", 0)
+    at = at.run()
+    assert any(one.label == "Stop" for one in at.get("button")) and not at.get("plotly_chart")
+    at = press(at, "Stop")
+    assert at.get("plotly_chart") and "python -m mha_viz profile --embed-dim 8" in page_text(at) and not at.exception
+
+
+def test_one_measures_at_a_time(monkeypatch):
+    one, other = (Measuring(Results(SMALL), iter(())) for _ in range(2))
+    monkeypatch.setitem(measuring._taken, "by", None)
+    assert measuring.mine(one) and not measuring.mine(other) and measuring.mine(one)
+    monkeypatch.setitem(measuring._taken, "until", 0.0)
+    assert measuring.mine(other), "who went away is not waited for"
+
+
+def test_a_picture_of_something_else_is_not_current():
+    at = page(**ADDRESS)
+    at.session_state.measuring = Measuring(done(SMALL), None)
+    assert "Not current" not in page_text(at.run())
+    at = set_to(at, "profile_repeats", 2)
+    assert "Not current" in page_text(at)
+
+
+def test_saved_numbers_are_opened(monkeypatch):
+    at = page()
+    at.get("file_uploader")[0].upload("found.json", as_json(done(SMALL)).encode(), "application/json").run()
+    at = at.run()
+    assert not at.exception and held(at)["profile_num_heads"] == "1, 2" and at.get("plotly_chart")

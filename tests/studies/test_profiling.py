@@ -1,0 +1,192 @@
+"""What is measured, in which order, and what happens to what cannot be: with a worker that only pretends, and once with a real one."""
+
+import json
+
+import pytest
+
+from mha_viz.core.cost import call_flops, call_memory
+from mha_viz.core.rules import Wrong
+from mha_viz.settings.profile import Profile
+from mha_viz.studies.profile_process import Worker
+from mha_viz.studies.profile_results import Results, as_json, exponent, of_json
+from mha_viz.studies.profiling import CALIBRATION, PEAK, SECONDS, SKIPPED, WAITING, Point, left_of, measure, points_of
+
+SMALL = Profile(embed_dim=8, num_heads=(1, 2), seq_len=(4, 8), need_weights="on", repeats=3)
+PLENTY = 2**40
+
+
+class Pretended:
+    """A worker that answers at once: a call takes L² microseconds and L KiB. ``dies`` are the lengths that end it."""
+
+    dies = ()
+    made = ()
+
+    def __init__(self, threads):
+        self.asked, self.closed = None, False
+        type(self).made += (self,)
+
+    def ask(self, **request):
+        assert not self.closed
+        self.asked = request
+
+    def said(self):
+        do, length = self.asked["do"], self.asked.get("seq_len", 1)
+        if length in self.dies:
+            self.closed = True
+            return {"died": True}
+        return {"value": {"seconds": length**2 / 1e6, "calibration": 0.001, "peak": 1024 * length}[do]}
+
+    def close(self):
+        self.closed = True
+
+
+@pytest.fixture
+def pretended():
+    return type("One", (Pretended,), {})
+
+
+def results_of(profile, start, **options):
+    results = Results(profile)
+    for event in measure(profile, start, PLENTY, **options):
+        results.add(event)
+    return results
+
+
+def test_peaks_come_first_and_times_in_turn_after_one_that_warms_up(pretended):
+    events = [(event.kind, event.point) for event in measure(SMALL, pretended, PLENTY)]
+    points = points_of(SMALL)
+    turn = [(SECONDS, point) for point in points]
+    assert events == [(PEAK, point) for point in points] + 3 * [(CALIBRATION, None), *turn] + [(CALIBRATION, None)]
+    assert all(worker.closed for worker in pretended.made)
+
+
+def test_both_ways_stand_beside_each_other():
+    points = points_of(Profile(num_heads=(2,), seq_len=(4, 8)))
+    assert points == [Point(True, 2, 4), Point(False, 2, 4), Point(True, 2, 8), Point(False, 2, 8)]
+
+
+def test_what_would_not_fit_is_skipped_with_the_estimate_and_never_tried(pretended):
+    free = 2 * call_memory(1, 1, 8, 8)  # one head of eight tokens just fits
+    events = list(measure(SMALL, pretended, free))
+    skipped = [event for event in events if event.kind == SKIPPED]
+    assert [event.point for event in skipped] == [Point(True, 2, 8)]
+    assert "would take" in skipped[0].value and "tokens would fit" in skipped[0].value
+    assert {event.point for event in events if event.kind == SECONDS} == {*points_of(SMALL)} - {skipped[0].point}
+
+
+def test_a_point_whose_process_dies_is_skipped_and_the_others_go_on(pretended):
+    pretended.dies = (8,)
+    results = results_of(SMALL, pretended)
+    assert {row.point.seq_len: bool(row.skipped) for row in results.rows} == {4: False, 8: True}
+    assert "memory runs out" in results.rows[-1].skipped and results.share == 1
+    assert all(len(row.seconds) == 3 for row in results.rows if row.point.seq_len == 4)
+
+
+def test_what_pytorch_says_is_told(pretended):
+    pretended.said = lambda worker: {"value": 1.0} if worker.asked["do"] == "calibration" else {"error": "can't allocate memory"}
+    assert all("can't allocate memory" in row.skipped for row in results_of(SMALL, pretended).rows)
+
+
+def test_a_stop_ends_the_process_and_keeps_what_was_measured(pretended):
+    results, events = Results(SMALL), measure(SMALL, pretended, PLENTY)
+    for _ in range(8):
+        results.add(next(events))
+    events.close()
+    assert pretended.made[-1].closed and 0 < results.share < 1
+    assert [row.peak for row in results.rows] == [4096, 8192, 4096, 8192]
+
+
+def test_a_real_worker_measures_in_processes_of_their_own():
+    tiny = Profile(embed_dim=8, num_heads=(2,), seq_len=(64, 256), mask="padding", repeats=2)
+    results, waited = Results(tiny), 0
+    for event in measure(tiny):
+        results.add(event)
+        waited += event.kind == WAITING
+    assert waited, "whoever watches is asked while a process starts"
+    assert results.share == 1 and all(len(row.seconds) == 2 and not row.skipped for row in results.rows)
+    longest = results.rows[-1]
+    formula = call_memory(1, 2, 256, 8)
+    assert formula / 2 < longest.peak < 3 * formula + 2**21
+
+
+def test_a_worker_that_is_gone_says_so():
+    worker = Worker(1)
+    worker.close()
+    worker.ask(do="calibration")
+    while (said := worker.said()) is None:
+        pass
+    assert said == {"died": True} and worker.closed
+
+
+def test_exponents_are_those_of_the_longest_lengths():
+    assert exponent([(1, 9.0), (2, 4.0), (4, 16.0), (8, 64.0)]) == pytest.approx(2)
+    assert exponent([(4, 1.0)]) is None
+
+
+def test_time_left_is_as_the_time_so_far():
+    assert left_of(100.0, 0.25, now=110.0) == pytest.approx(30)
+    assert left_of(100.0, 0.0, now=110.0) is None
+
+
+def test_a_machine_that_others_use_or_that_is_not_steady_is_busy(pretended):
+    results = results_of(SMALL, pretended)
+    results.machine["cores"], results.others = 2, 0.1
+    assert not results.busy and "was quiet" in results.trust
+    results.others = 1.9
+    assert results.busy and "Other work used 1.9 of its 2 cores" in results.trust
+    results.others, results.calibration = 0.0, [1.0, 1.0, 2.0, 1.0]
+    assert results.busy and "was busy" in results.trust
+
+
+def test_results_are_kept_and_read(pretended):
+    pretended.dies = (8,)
+    results = results_of(SMALL, pretended)
+    again = of_json(as_json(results))
+    assert as_json(again) == as_json(results)
+    assert [row.skipped for row in again.rows] == [row.skipped for row in results.rows]
+    assert again.command == "python -m mha_viz profile --embed-dim 8 --num-heads 1,2 --seq-len 4,8 --need-weights on --repeats 3"
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda told: [],
+        lambda told: told | {"measured": [{"point": {"need_weights": True, "num_heads": 9, "seq_len": 4}, "seconds": []}]},
+        lambda told: told | {"calibration": [float("nan")]},
+        lambda told: told | {"profile": told["profile"] | {"seq_len": [0]}},
+        lambda told: {name: value for name, value in told.items() if name != "machine"},
+    ],
+)
+def test_what_is_no_result_is_refused(spoil):
+    told = json.loads(as_json(Results(SMALL)))
+    with pytest.raises(Wrong):
+        of_json(json.dumps(spoil(told)))
+
+
+def test_formulas_by_hand():
+    assert call_flops(1, 2, 4) == 2 * (4 * 2 * 4 * 4 + 2 * 2 * 2 * 4)
+    assert call_memory(1, 2, 64, 8) == 4 * (2 * 2 * 64 * 64 + 4 * 64 * 8), "two maps a head, q, k, v and the scaled q"
+    assert call_memory(3, 2, 64, 8, need_weights=False, dtype="bfloat16") == 2 * 6 * 3 * 64 * 8
+    assert call_memory(1, 2, 64, 8, causal=True) - call_memory(1, 2, 64, 8) == 4 * 64 * 64
+
+
+@pytest.mark.parametrize(
+    ("given", "argument", "right"),
+    [
+        ({"num_heads": (1, 3)}, "num_heads", {"num_heads": (1, 2)}),
+        ({"num_heads": ()}, "num_heads", {"num_heads": (1, 2, 4, 8)}),
+        ({"seq_len": (64, 0)}, "seq_len", {"seq_len": (64, 2)}),
+        ({"seq_len": "many"}, "seq_len", {"seq_len": (64, 128, 256, 512, 1024)}),
+        ({"seq_len": (10**9,)}, "seq_len", {"seq_len": (131072,)}),
+        ({"mask": "window"}, "mask", {"mask": "none"}),
+    ],
+)
+def test_a_profile_that_makes_no_sense_is_refused_with_the_nearest_right(given, argument, right):
+    with pytest.raises(Wrong) as found:
+        Profile(**given)
+    assert found.value.argument == argument and found.value.nearest[0] == right
+    Profile(**right)
+
+
+def test_heads_and_lengths_ascend_and_none_stands_twice():
+    assert Profile(num_heads=(8, 1, 8)).num_heads == (1, 8)
