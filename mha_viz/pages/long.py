@@ -3,6 +3,7 @@
 import time
 from dataclasses import replace
 from html import escape
+from weakref import WeakKeyDictionary
 
 import streamlit as st
 
@@ -12,7 +13,7 @@ from mha_viz.pages.toolbar import SCALE_WORDS, change, show
 from mha_viz.settings import POOLINGS, SCALES
 
 POOLING_WORDS = {"max": "largest of a block", "mean": "mean of a block"}
-KEPT = 4  # batch items of layers whose maps a session keeps, a few MB each
+KEPT = 4  # batch items of a layer whose maps a session keeps, a few MB each
 WIDEST = 512  # cells along a side of a window
 SLICE = 1.0  # seconds after which what is there is drawn, and a button that was pressed meanwhile is heard
 HALF = 544  # px of each of two pictures until the browser has told
@@ -61,10 +62,12 @@ def to_another_page(trace):
 
 def kept(trace, item):
     """The Pooled maps of one batch item so far, by head; those that were looked at longest ago are forgotten."""
-    all_kept = st.session_state.setdefault("long", {})
-    maps = all_kept[trace, item] = all_kept.pop((trace, item), {})
-    while len(all_kept) > KEPT:
-        all_kept.pop(next(iter(all_kept)))
+    of_trace = st.session_state.setdefault("long", WeakKeyDictionary()).setdefault(
+        trace, {}
+    )  # which keeps no Trace that others let go
+    maps = of_trace[item] = of_trace.pop(item, {})
+    while len(of_trace) > KEPT:
+        of_trace.pop(next(iter(of_trace)))
     return maps
 
 
