@@ -62,9 +62,8 @@ def to_another_page(trace):
 
 def kept(trace, item):
     """The Pooled maps of one batch item so far, by head; those that were looked at longest ago are forgotten."""
-    of_trace = st.session_state.setdefault("long", WeakKeyDictionary()).setdefault(
-        trace, {}
-    )  # which keeps no Trace that others let go
+    by_trace = st.session_state.setdefault("long", WeakKeyDictionary())  # which keeps no Trace that others let go
+    of_trace = by_trace.setdefault(trace, {})
     maps = of_trace[item] = of_trace.pop(item, {})
     while len(of_trace) > KEPT:
         of_trace.pop(next(iter(of_trace)))
