@@ -4,10 +4,10 @@ import argparse
 import os
 import sys
 
-from mha_viz.commands import export, profile, serve, train, validate
+from mha_viz.commands import export, profile, quality, serve, train, validate
 from mha_viz.core.rules import Wrong
 
-COMMANDS = {"run": serve, "train": train, "validate": validate, "profile": profile, "export": export}
+COMMANDS = {"run": serve, "train": train, "validate": validate, "profile": profile, "quality": quality, "export": export}
 
 
 def main(arguments=None):

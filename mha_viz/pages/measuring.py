@@ -1,4 +1,4 @@
-"""Measuring a Profile while somebody watches, who may stop it: what is measured by then stays."""
+"""Work that is done while somebody watches, who may stop it: what is measured by then stays."""
 
 import time
 from collections.abc import Iterator
@@ -13,37 +13,39 @@ _taken = {"by": None, "until": 0.0}  # one measures at a time, whoever asks: two
 
 @dataclass(eq=False)
 class Measuring:
-    """The ``results`` so far, and the ``events`` that are left; None once it is over, or was stopped."""
+    """The ``results`` so far, which take events in and know their share, and the ``events`` that are left; None once it is over, or was
+    stopped."""
 
     results: object
     events: Iterator | None
     began: float = field(default_factory=time.monotonic)
 
 
-def measuring():
-    """What this session measures or has measured; None where nothing is."""
-    return st.session_state.get("measuring")
+def measuring(name):
+    """The Measuring that this session calls ``name``; None where there is none."""
+    return st.session_state.get(f"measuring_{name}")
 
 
-def begin(profile):
-    from mha_viz.studies.profile_results import Results, used_by_others
-    from mha_viz.studies.profiling import measure
+def begin(name, results, events):
+    st.session_state[f"measuring_{name}"] = Measuring(results, events)
 
-    st.session_state.measuring = Measuring(Results(profile, used_by_others()), measure(profile))
+
+def end(name):
+    del st.session_state[f"measuring_{name}"]
 
 
 @st.fragment(run_every=PACE)
-def running():
+def running(name):
     """How far it is, and the button that stops it. No picture: to draw one would take time from what is timed."""
     from mha_viz.studies.profiling import left_of
 
-    now = measuring()
+    now = measuring(name)
     if now is None or now.events is None:
-        return
+        st.rerun()  # of the page: what was measured is shown
     if not mine(now):
         st.info("Somebody else is measuring on this server: this begins when they have finished.", icon=":material/hourglass:")
         now.began = time.monotonic()
-        st.button("Stop", key="profile_stop", on_click=stop, icon=":material/stop:")
+        st.button("Stop", key=f"stop_{name}", on_click=stop, args=(name,), icon=":material/stop:")
         return
     until = time.monotonic() + SLICE
     for event in now.events:
@@ -51,11 +53,12 @@ def running():
         if time.monotonic() > until:
             break
     else:
-        stop()
+        stop(name)
         st.rerun()
     left = left_of(now.began, now.results.share)
     st.progress(now.results.share, "Starting …" if left is None else f"{now.results.share:.0%} measured, about {left:.0f} s left")
-    st.button("Stop", key="profile_stop", on_click=stop, icon=":material/stop:", help="What is measured by then stays.")
+    about = "What is measured by then stays."
+    st.button("Stop", key=f"stop_{name}", on_click=stop, args=(name,), icon=":material/stop:", help=about)
 
 
 def mine(now):
@@ -66,8 +69,8 @@ def mine(now):
     return True
 
 
-def stop():
-    now = measuring()
+def stop(name):
+    now = measuring(name)
     if now.events is not None:
         now.events.close()
     now.events = None

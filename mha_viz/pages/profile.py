@@ -1,4 +1,4 @@
-"""Profile: time, peak memory and work of attention by length and head count, measured on this machine while one watches."""
+"""Profile: time, peak memory and work of attention by length and head count, measured on this machine while one watches; and quality."""
 
 import os
 from html import escape
@@ -9,6 +9,8 @@ from mha_viz.core.rules import Wrong
 from mha_viz.pages.measuring import begin, measuring, running
 from mha_viz.pages.messages import plain, say_error, say_notes, spelled
 from mha_viz.pages.places import enter
+from mha_viz.pages.quality_beside import quality_beside
+from mha_viz.pages.warm import warm_up
 from mha_viz.settings import from_address, read, spell
 from mha_viz.settings.environment import CLASS
 from mha_viz.settings.profile import BOTH, Profile
@@ -30,6 +32,7 @@ FIELDS = {  # name: (how it is asked for, label, help)
 
 def page():
     enter("profile")
+    warm_up()
     say_notes(arrive())
     with st.sidebar:
         controls()
@@ -41,10 +44,12 @@ def page():
     if wrong is not None:
         say_wrong_here(wrong)
     buttons(profile)
-    if measuring() is not None and measuring().events is not None:
-        running()
-    elif measuring() is not None:
-        shown(measuring().results, profile)
+    found = measuring("profile")
+    if found is not None and found.events is not None:
+        running("profile")
+    elif found is not None:
+        shown(found.results, profile)
+    quality_beside()
     if profile is not None:
         write_address(profile)
 
@@ -107,12 +112,12 @@ def say_wrong_here(wrong):
 
 def buttons(profile):
     """Measure, save and open."""
-    found, off = measuring(), bool(os.environ.get(CLASS))
+    found, off = measuring("profile"), bool(os.environ.get(CLASS))
     with st.container(horizontal=True, vertical_alignment="center"):
         why = "Off while a class is served (run --class): it would take the processor from everybody." if off else None
         st.button(
             "Measure" if found is None else "Measure again", key="profile_go", type="primary", icon=":material/timer:", help=why,
-            disabled=off or profile is None or (found is not None and found.events is not None), on_click=begin, args=(profile,),
+            disabled=off or profile is None or (found is not None and found.events is not None), on_click=measure_it, args=(profile,),
         )  # fmt: skip
         if found is not None and found.events is None:
             st.download_button(
@@ -126,6 +131,13 @@ def buttons(profile):
         say_error(wrong)
 
 
+def measure_it(profile):
+    from mha_viz.studies.profile_results import Results, used_by_others
+    from mha_viz.studies.profiling import measure
+
+    begin("profile", Results(profile, used_by_others()), measure(profile))
+
+
 def text_of(results):
     from mha_viz.studies.profile_results import as_json
 
@@ -134,7 +146,6 @@ def text_of(results):
 
 def load():
     """Show the numbers of a file, and set what they were measured of."""
-    from mha_viz.pages.measuring import Measuring
     from mha_viz.studies.profile_results import of_json
 
     state = st.session_state
@@ -145,7 +156,7 @@ def load():
     except Wrong as wrong:
         state.profile_wrong = wrong
         return
-    state.measuring = Measuring(results, None)
+    begin("profile", results, None)
     hold(vars(results.profile))
 
 
@@ -168,7 +179,8 @@ def shown(results, profile):
         st.plotly_chart(figure, key="profile_picture", alt=describe_profile(results, length), **bare)
         st.caption(
             "Points are medians, bars quartiles; dotted is the memory by formula. Exponents are fitted to the three longest lengths. "
-            "GFLOP/s counts the products alone, and masked scores as computed."
+            "GFLOP/s counts the products alone, and masked scores as computed. PyTorch's fast path is off, as in training. Up to 2 MiB of "
+            "a peak are the libraries' own."
         )
     skipped = [row for row in results.rows if row.skipped]
     if skipped:
@@ -179,7 +191,8 @@ def shown(results, profile):
 
 
 def told(point):
-    return f"{point.num_heads} heads, length {point.seq_len:,}, need_weights={point.need_weights}"
+    heads = "1 head" if point.num_heads == 1 else f"{point.num_heads} heads"
+    return f"{heads}, length {point.seq_len:,}, need_weights={point.need_weights}"
 
 
 def write_address(profile):

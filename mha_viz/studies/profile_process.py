@@ -29,6 +29,7 @@ class Worker:
     def _read(self):
         for line in self._process.stdout:
             self._lines.put(json.loads(line))
+        self._process.wait()  # so that it is closed for whoever reads that it died
         self._lines.put({"died": True})
 
     @property
@@ -43,14 +44,11 @@ class Worker:
             return
 
     def said(self):
-        """The answer to what was asked last, {"died": True} where the process is no more, or None where there is none yet."""
+        """The answer to what was asked last, {"died": True} where this process or its fork is no more, None where there is none yet."""
         try:
-            answer = self._lines.get(timeout=PATIENCE)
+            return self._lines.get(timeout=PATIENCE)
         except queue.Empty:
             return None
-        if "died" in answer:
-            self._process.wait()  # so that it is closed for whoever asks
-        return answer
 
     def close(self):
         """End the process, and what it forked."""

@@ -50,7 +50,7 @@ def machine():
     """What the numbers depend on besides the Profile."""
     return {
         "processor": platform.processor() or platform.machine(), "cores": os.cpu_count(), "memory": psutil.virtual_memory().total,
-        "platform": platform.platform(), "python": platform.python_version(), "torch": metadata.version("torch"),
+        "platform": platform.system(), "python": platform.python_version(), "torch": metadata.version("torch"),
         "threads": "of PyTorch, as the profile says; OMP_WAIT_POLICY=PASSIVE",
     }  # fmt: skip
 
@@ -127,7 +127,7 @@ class Results:
     @property
     def trust(self):
         """In words, how quiet the machine was."""
-        used = f"Other work used {self.others:.1f} of its {self.machine['cores']} cores before"
+        used = f"Other work used {self.others:.1f} of {self.machine['cores']} cores before"
         if self.unsteadiness is None:
             return f"{used}; the fixed product was not timed twice, so that nothing is known of how steady the machine was."
         fixed = f"a fixed product, the same work each time, took up to {self.unsteadiness:.2f} times as long at one time as at another"

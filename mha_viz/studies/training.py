@@ -130,7 +130,7 @@ def train(name, seed=None, steps=None):
     or number of steps that there cannot be.
     """
     recipe = recipe_of(name, seed, steps)
-    return _progress(MODELS[name], recipe)
+    return train_model(MODELS[name], recipe)
 
 
 def recipe_of(name, seed=None, steps=None):
@@ -142,7 +142,8 @@ def recipe_of(name, seed=None, steps=None):
     return Recipe(**vars(recipe) | {"seed": seed, "steps": steps, "snapshots": snapshots})
 
 
-def _progress(model, recipe):
+def train_model(model, recipe):
+    """``train`` of any Model by any Recipe."""
     task = TASKS[model.task]
     rng = np.random.default_rng((TRAINING, recipe.seed))
     module = untrained(model, recipe.seed, recipe.embedding_std)

@@ -7,6 +7,7 @@ from mha_viz.pages.measuring import Measuring
 from mha_viz.settings.profile import Profile
 from mha_viz.studies.profile_results import Results, as_json
 from mha_viz.studies.profiling import PEAK, SECONDS, WAITING, Event
+from mha_viz.studies.quality import Trial, try_out
 from tests.app.screen import APP, AppTest, errors, held, page_text, press, set_to, to_page
 
 SMALL = Profile(embed_dim=8, num_heads=(1, 2), seq_len=(4, 8), repeats=1)
@@ -15,6 +16,10 @@ ADDRESS = {"embed_dim": "8", "num_heads": "1,2", "seq_len": "4,8", "repeats": "1
 
 def page(**address):
     return to_page(AppTest.from_file(str(APP), default_timeout=60), "profile", **address)
+
+
+def pictured(at):
+    return any(one.key == "profile_picture" for one in at.get("plotly_chart"))
 
 
 def done(profile, rows=slice(None)):
@@ -61,12 +66,12 @@ def test_what_is_measured_by_then_stays_where_somebody_stops(monkeypatch):
             yield Event(WAITING)
 
     at = page(**ADDRESS)
-    at.session_state.measuring = Measuring(results, waits())
+    at.session_state.measuring_profile = Measuring(results, waits())
     monkeypatch.setattr(measuring, "SLICE", 0)
     at = at.run()
-    assert any(one.label == "Stop" for one in at.get("button")) and not at.get("plotly_chart")
-    at = press(at, "Stop")
-    assert at.get("plotly_chart") and "python -m mha_viz profile --embed-dim 8" in page_text(at) and not at.exception
+    assert any(one.label == "Stop" for one in at.get("button")) and not pictured(at)
+    at = next(one for one in at.get("button") if one.label == "Stop").click().run()
+    assert pictured(at) and "python -m mha_viz profile --embed-dim 8" in page_text(at) and not at.exception
 
 
 def test_one_measures_at_a_time(monkeypatch):
@@ -79,7 +84,7 @@ def test_one_measures_at_a_time(monkeypatch):
 
 def test_a_picture_of_something_else_is_not_current():
     at = page(**ADDRESS)
-    at.session_state.measuring = Measuring(done(SMALL), None)
+    at.session_state.measuring_profile = Measuring(done(SMALL), None)
     assert "Not current" not in page_text(at.run())
     at = set_to(at, "profile_repeats", 2)
     assert "Not current" in page_text(at)
@@ -89,4 +94,16 @@ def test_saved_numbers_are_opened(monkeypatch):
     at = page()
     at.get("file_uploader")[0].upload("found.json", as_json(done(SMALL)).encode(), "application/json").run()
     at = at.run()
-    assert not at.exception and held(at)["profile_num_heads"] == "1, 2" and at.get("plotly_chart")
+    assert not at.exception and held(at)["profile_num_heads"] == "1, 2" and pictured(at)
+
+
+def test_quality_stands_beside_it_and_a_short_version_is_trained_here(monkeypatch):
+    at = page()
+    said = page_text(at)
+    assert "1 head 0.572, 2 heads 1.000" in said and "5 seeds" in said and "python -m mha_viz quality look-both-ways" in said
+    monkeypatch.setattr("mha_viz.studies.quality.SHORT", Trial(num_heads=(1, 2), seeds=(3,), steps=2))
+    monkeypatch.setattr("mha_viz.studies.quality.study", try_out)
+    at = press(at.run(), "Train a short version here: 2 head counts, 2 steps, 1 seed")
+    while any(one.label == "Stop" for one in at.get("button")):
+        at = at.run()
+    assert "2 steps, 1 seed:" in page_text(at) and not at.exception

@@ -64,9 +64,12 @@ def test_panels_stand_one_under_the_other_on_a_phone(results):
 
 def test_nothing_measured_is_said():
     nothing = Results(Profile())
-    assert describe_profile(nothing) == "Nothing is timed yet." and profile_figure(nothing).layout.height
+    assert describe_profile(nothing) == "Nothing is timed yet."
+    nothing.add(Event(PEAK, nothing.rows[0].point, 2**20))
+    titles = {note.text for note in profile_figure(nothing).layout.annotations if note.text.startswith("<b>")}
+    assert len(titles) == 3 and profile_figure(nothing).layout.yaxis.title.text == "peak, MiB", "only what is known has a row"
 
 
 def test_the_alternative_says_times_and_peaks(results):
     assert "at embed_dim 8 and length 8" in describe_profile(results, 8)
-    assert "1 heads 0.064 ms and 8 MiB" in describe_profile(results, 8)
+    assert "1 head 0.064 ms and 8 MiB" in describe_profile(results, 8)

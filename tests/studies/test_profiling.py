@@ -1,6 +1,7 @@
 """What is measured, in which order, and what happens to what cannot be: with a worker that only pretends, and once with a real one."""
 
 import json
+import os
 
 import pytest
 
@@ -9,7 +10,7 @@ from mha_viz.core.rules import Wrong
 from mha_viz.settings.profile import Profile
 from mha_viz.studies.profile_process import Worker
 from mha_viz.studies.profile_results import Results, as_json, exponent, of_json
-from mha_viz.studies.profiling import CALIBRATION, PEAK, SECONDS, SKIPPED, WAITING, Point, left_of, measure, points_of
+from mha_viz.studies.profiling import CALIBRATION, PEAK, SECONDS, SKIPPED, WAITING, Point, left_of, measure, points_of, request
 
 SMALL = Profile(embed_dim=8, num_heads=(1, 2), seq_len=(4, 8), need_weights="on", repeats=3)
 PLENTY = 2**40
@@ -109,13 +110,22 @@ def test_a_real_worker_measures_in_processes_of_their_own():
     assert formula / 2 < longest.peak < 3 * formula + 2**21
 
 
-def test_a_worker_that_is_gone_says_so():
-    worker = Worker(1)
-    worker.close()
-    worker.ask(do="calibration")
+def answered(worker):
     while (said := worker.said()) is None:
         pass
-    assert said == {"died": True} and worker.closed
+    return said
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here, so that the worker itself would die")
+def test_a_fork_that_dies_leaves_its_worker_and_a_worker_that_is_gone_says_so():
+    worker = Worker(1)
+    worker.ask(do="peak", **request(SMALL, Point(True, 3, 4)))  # three heads: what the fork runs fails, as nothing else here does
+    assert answered(worker) == {"died": True} and not worker.closed
+    worker.ask(do="calibration")
+    assert answered(worker)["value"] > 0
+    worker.close()
+    worker.ask(do="calibration")
+    assert answered(worker) == {"died": True} and worker.closed
 
 
 def test_exponents_are_those_of_the_longest_lengths():
@@ -133,7 +143,7 @@ def test_a_machine_that_others_use_or_that_is_not_steady_is_busy(pretended):
     results.machine["cores"], results.others = 2, 0.1
     assert not results.busy and "was quiet" in results.trust
     results.others = 1.9
-    assert results.busy and "Other work used 1.9 of its 2 cores" in results.trust
+    assert results.busy and "Other work used 1.9 of 2 cores" in results.trust
     results.others, results.calibration = 0.0, [1.0, 1.0, 2.0, 1.0]
     assert results.busy and "was busy" in results.trust
 

@@ -1,0 +1,50 @@
+"""``quality``: a shipped task trained with several head counts, and what a layer of each costs."""
+
+import sys
+from pathlib import Path
+
+ABOUT = "train a shipped task with several head counts and seeds, and measure what each costs"
+
+
+def options(parser):
+    parser.add_argument("task", nargs="?", help="look-both-ways (the default), induction or reverse-or-shift")
+    parser.add_argument("--num-heads", metavar="1,2,…", help="head counts, each of which divides the embed_dim of the task's model")
+    parser.add_argument("--seeds", metavar="1,2,…", help="each trains every head count once")
+    parser.add_argument("--steps", help="of each training")
+    parser.add_argument("--out", type=Path, help="folder to write into (default: where the shipped ones are)")
+
+
+def run(options):
+    """Train, print each outcome as it comes, measure, write; where somebody stops, what is done is written to --out (status 130)."""
+    import torch
+
+    from mha_viz.settings import read
+    from mha_viz.studies.quality import DATA, Quality, Trial, path_of, quality_json, study
+
+    given = {name: getattr(options, name) for name in ("task", "num_heads", "seeds", "steps")}
+    trial = Trial(**{name: read(Trial, name, text) for name, text in given.items() if text is not None})
+    torch.set_num_threads(1)  # the products are too small to share
+    quality, status = Quality(trial), 0
+    try:
+        for event in study(trial):
+            quality.add(event)
+            if getattr(event, "outcome", None):
+                print(f"{quality.share:.0%}: {line_of(event.outcome)}", flush=True)
+    except KeyboardInterrupt:
+        print("stopped: what is done is kept", file=sys.stderr)
+        status = 130
+    if status and options.out is None:
+        print("nothing is written over what ships; name a folder with --out", file=sys.stderr)
+        return status
+    out = options.out or DATA
+    out.mkdir(parents=True, exist_ok=True)
+    path_of(trial.task, out).write_text(quality_json(quality))
+    print(f"{quality.summary}\nwritten to {path_of(trial.task, out)}")
+    return status
+
+
+def line_of(outcome):
+    return (
+        f"{outcome.num_heads} heads, seed {outcome.seed}: right {outcome.accuracy:.3f}, loss {outcome.loss:.4f}, "
+        f"with uniform attention {outcome.uniform:.3f}"
+    )

@@ -1,0 +1,42 @@
+"""What head counts do to quality, time and memory at once: four plots over head count."""
+
+import statistics
+
+from mha_viz.figures.plots import Line, Plot, plots, span_of
+from mha_viz.figures.profile import MEASURES, MEMORY, TIME, by_heads, heads_of
+
+LEAST = 1e-6  # nats: results are kept to six decimals, and a logarithmic axis has no zero
+
+
+def quality_figure(quality, theme="light", width=1100):
+    """Held-out accuracy and loss, medians with bars from the worst seed to the best, and time and peak memory of one layer on a batch, over
+    head count. Dotted beside the accuracy: one head, at every head count."""
+    accuracy, loss = _seeds(quality, "accuracy", "trained"), _seeds(quality, "loss", "loss")
+    uniform = _seeds(quality, "uniform", "uniform attention")
+    one = [accuracy.y[0]] * len(accuracy.x) if accuracy.x[:1] == [1] else None
+    accuracy = Line("trained", accuracy.x, accuracy.y, accuracy.spread, one)
+    row = [
+        Plot("right answers", "heads", "share", (uniform, accuracy), (0, 1.05), "{:.3f}".format, log=False),
+        Plot("loss", "heads", "nats", (loss,), span_of([loss]), "{:.5f}".format),
+    ]
+    for measure, title in ((TIME, "time of a layer"), (MEMORY, "memory of a layer")):
+        lines = () if quality.results is None else by_heads(quality.results, measure, quality.results.profile.seq_len[0])
+        row.append(Plot(title, "heads", measure, lines, span_of(lines), MEASURES[measure][1]))
+    return plots([row], theme, width)
+
+
+def _seeds(quality, name, title):
+    of = quality.of(name)
+    if name == "loss":
+        of = {heads: [max(value, LEAST) for value in values] for heads, values in of.items()}
+    spread = [(min(values), max(values)) for values in of.values()]
+    return Line(title, list(of), [statistics.median(values) for values in of.values()], spread)
+
+
+def describe_quality(quality):
+    """What the picture shows, in words."""
+    of = quality.of("accuracy")
+    told = "; ".join(
+        f"{heads_of(heads)} {statistics.median(values):.3f} ({min(values):.3f} to {max(values):.3f})" for heads, values in of.items()
+    )
+    return f"Share of right answers by head count, median of the seeds and their range: {told}."

@@ -1,0 +1,57 @@
+"""Quality beside cost: a shipped task trained with several head counts, as it ships and, shorter, here."""
+
+import os
+from html import escape
+
+import streamlit as st
+
+from mha_viz.pages.measuring import begin, end, measuring, running
+from mha_viz.settings.environment import CLASS
+
+
+def quality_beside():
+    """What head counts do to a task that is trained, in one picture with what they cost."""
+    from mha_viz.studies.quality import SHORT, shipped
+
+    found = measuring("quality")
+    quality = shipped("look-both-ways") if found is None else found.results
+    trial = quality.trial
+    st.html(
+        "<h3 class='part'>Quality beside it</h3><p class='hides'>A position must report the token before and the token after it. Trained "
+        f"with each head count at embed_dim {trial.model.embed_dim}, {trial.steps} steps, {len(trial.seeds)} "
+        f"seed{'' if len(trial.seeds) == 1 else 's'}: as many parameters, the same sequences. <b>{escape(quality.summary)}</b></p>"
+    )
+    if found is not None and found.events is not None:
+        running("quality")
+        return
+    pictured(quality)
+    off = bool(os.environ.get(CLASS))
+    why = "Off while a class is served (run --class): it would take the processor from everybody." if off else None
+    words = f"Train a short version here: {len(SHORT.num_heads)} head counts, {SHORT.steps} steps, {len(SHORT.seeds)} seed"
+    with st.container(horizontal=True):
+        st.button(words, key="quality_go", icon=":material/model_training:", disabled=off, help=why, on_click=train_it, args=(SHORT,))
+        if found is not None:
+            st.button("Show the full one again", key="quality_full", on_click=end, args=("quality",))
+
+
+def train_it(trial):
+    from mha_viz.studies.quality import Quality, study
+
+    begin("quality", Quality(trial), study(trial))
+
+
+def pictured(quality):
+    from mha_viz.components.width import room
+    from mha_viz.figures.quality import describe_quality, quality_figure
+    from mha_viz.studies.quality import command_of
+
+    if not quality.outcomes:
+        return
+    figure = quality_figure(quality, st.context.theme.type or "light", room("quality"))
+    bare = {"theme": None, "width": "content", "config": {"displayModeBar": False}}
+    st.plotly_chart(figure, key="quality_picture", alt=describe_quality(quality), **bare)
+    st.caption(
+        "Points are medians; bars are the worst and the best seed, of times the quartiles. Dotted is one head beside the answers, the "
+        "formula beside the memory. The layer is timed on one batch of training. Held-out sequences were never trained on."
+    )
+    st.code(command_of(quality.trial), language="sh")

@@ -1,0 +1,25 @@
+"""The picture of quality beside cost."""
+
+from mha_viz.figures.quality import describe_quality, quality_figure
+from mha_viz.studies.quality import HEADS, Quality, Trial, shipped
+
+
+def test_quality_and_cost_stand_beside_each_other_over_head_count():
+    quality = shipped("look-both-ways")
+    figure = quality_figure(quality)
+    titles = [note.text for note in figure.layout.annotations if note.text.startswith("<b>")]
+    assert titles == ["<b>right answers</b>", "<b>loss</b>", "<b>time of a layer</b>", "<b>memory of a layer</b>"]
+    assert all(tuple(trace.x) == HEADS for trace in figure.data)
+    trained = next(trace for trace in figure.data if trace.name == "trained" and trace.error_y.array)
+    assert trained.y[0] - trained.error_y.arrayminus[0] == min(quality.of("accuracy")[1]), "bars go to the worst seed"
+    one = next(trace for trace in figure.data if trace.line.dash == "dot")
+    assert set(one.y) == {trained.y[0]}
+
+
+def test_cost_that_is_not_measured_yet_is_left_out():
+    quality = Quality(Trial(), shipped("look-both-ways").outcomes[:2])
+    assert {trace.name for trace in quality_figure(quality).data} == {"trained", "uniform attention", "loss"}
+
+
+def test_the_alternative_says_medians_and_ranges():
+    assert "1 head 0.57" in describe_quality(shipped("look-both-ways"))
