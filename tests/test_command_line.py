@@ -129,3 +129,31 @@ def test_what_was_measured_is_told_where_somebody_stops(capsys, monkeypatch):
 def test_a_profile_that_makes_no_sense_measures_nothing(capsys, arguments, said):
     assert main(["profile", *arguments]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_quality_trains_prints_and_writes(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr("mha_viz.studies.quality.measure", lambda profile: ())
+    assert main(["quality", "--num-heads", "1,2", "--seeds", "3", "--steps", "2", "--out", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "1 head, seed 3: right 0." in said and "2 heads 0." in said
+    written = json.loads((tmp_path / "quality-look-both-ways.json").read_text())
+    assert [one["num_heads"] for one in written["outcomes"]] == [1, 2] and written["profile"] is None
+
+
+def test_quality_that_is_stopped_keeps_what_is_done_where_a_folder_is_named(capsys, monkeypatch, tmp_path):
+    def stopped(profile):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mha_viz.studies.quality.measure", stopped)
+    arguments = ["quality", "--num-heads", "1", "--seeds", "3", "--steps", "1"]
+    assert main([*arguments, "--out", str(tmp_path)]) == 130 and (tmp_path / "quality-look-both-ways.json").is_file()
+    assert main(arguments) == 130 and "nothing is written over what ships" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [(["sorting"], "must be one of look-both-ways"), (["--num-heads", "3"], "32 = 3 × 10 + 2"), (["--seeds", "one"], "'one' is not")],
+)
+def test_quality_of_what_makes_no_sense_trains_nothing(capsys, arguments, said):
+    assert main(["quality", *arguments]) == 2
+    assert said in capsys.readouterr().err

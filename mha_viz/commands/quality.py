@@ -45,6 +45,6 @@ def run(options):
 
 def line_of(outcome):
     return (
-        f"{outcome.num_heads} heads, seed {outcome.seed}: right {outcome.accuracy:.3f}, loss {outcome.loss:.4f}, "
-        f"with uniform attention {outcome.uniform:.3f}"
+        f"{outcome.num_heads} head{'' if outcome.num_heads == 1 else 's'}, seed {outcome.seed}: "
+        f"right {outcome.accuracy:.3f}, loss {outcome.loss:.4f}, with uniform attention {outcome.uniform:.3f}"
     )

@@ -11,25 +11,31 @@ from mha_viz.settings.environment import CLASS
 
 def quality_beside():
     """What head counts do to a task that is trained, in one picture with what they cost."""
-    from mha_viz.studies.quality import SHORT, shipped
+    from mha_viz.studies.quality import ASKED, shipped, shipped_tasks, short
 
     found = measuring("quality")
-    quality = shipped("look-both-ways") if found is None else found.results
+    st.html("<h3 class='part'>Quality beside it</h3>")
+    if found is not None:
+        quality = found.results
+    else:
+        task = st.selectbox("task", shipped_tasks(), key="quality_task", width=220, help="What is trained with each head count.")
+        quality = shipped(task)
     trial = quality.trial
     st.html(
-        "<h3 class='part'>Quality beside it</h3><p class='hides'>A position must report the token before and the token after it. Trained "
-        f"with each head count at embed_dim {trial.model.embed_dim}, {trial.steps} steps, {len(trial.seeds)} "
-        f"seed{'' if len(trial.seeds) == 1 else 's'}: as many parameters, the same sequences. <b>{escape(quality.summary)}</b></p>"
+        f"<p class='hides'>{ASKED[trial.task]} Trained with each head count at embed_dim {trial.model.embed_dim}, {trial.steps} steps, "
+        f"{len(trial.seeds)} seed{'' if len(trial.seeds) == 1 else 's'}: as many parameters, the same sequences. "
+        f"<b>{escape(quality.summary)}</b></p>"
     )
     if found is not None and found.events is not None:
         running("quality")
         return
     pictured(quality)
+    here = short(trial.task)
     off = bool(os.environ.get(CLASS))
     why = "Off while a class is served (run --class): it would take the processor from everybody." if off else None
-    words = f"Train a short version here: {len(SHORT.num_heads)} head counts, {SHORT.steps} steps, {len(SHORT.seeds)} seed"
+    words = f"Train a short version here: {len(here.num_heads)} head counts, {here.steps} steps, {len(here.seeds)} seed"
     with st.container(horizontal=True):
-        st.button(words, key="quality_go", icon=":material/model_training:", disabled=off, help=why, on_click=train_it, args=(SHORT,))
+        st.button(words, key="quality_go", icon=":material/model_training:", disabled=off, help=why, on_click=train_it, args=(here,))
         if found is not None:
             st.button("Show the full one again", key="quality_full", on_click=end, args=("quality",))
 

@@ -20,6 +20,11 @@ from mha_viz.studies.training import recipe_of, rounded, train_model
 
 BASE = {"look-both-ways": "look-both-ways-2", "induction": "induction", "reverse-or-shift": "reverse-or-shift"}  # sizes and recipe
 TRAINING_SHARE = 0.9  # of the time
+ASKED = {
+    "look-both-ways": "A position must report the token before and the token after it.",
+    "induction": "A letter that was there before must be followed by what followed it last time.",
+    "reverse-or-shift": "The first token says what to do with the others: read them in reverse, or each the next one's.",
+}
 HEADS, SEEDS = (1, 2, 4, 8, 16, 32), (1, 2, 3, 4, 5)
 
 
@@ -57,7 +62,9 @@ class Trial:
         return Profile(self.model.embed_dim, self.num_heads, (length,), recipe.batch_size, repeats=25)
 
 
-SHORT = Trial(num_heads=(1, 2, 8, 32), seeds=(1,), steps=200)
+def short(task):
+    """A Trial of this task that takes seconds where the shipped one takes minutes."""
+    return Trial(task, num_heads=(1, 2, 8, 32), seeds=(1,), steps=200)
 
 
 @dataclass(frozen=True)
@@ -179,6 +186,10 @@ def shipped(task):
     """The Quality that comes with the app; None where there is none of this task."""
     path = path_of(one_of("task", task, tuple(BASE)))
     return read_quality(path.read_text()) if path.is_file() else None
+
+
+def shipped_tasks():
+    return tuple(task for task in BASE if path_of(task).is_file())
 
 
 def path_of(task, folder=DATA):

@@ -101,7 +101,7 @@ def test_quality_stands_beside_it_and_a_short_version_is_trained_here(monkeypatc
     at = page()
     said = page_text(at)
     assert "1 head 0.572, 2 heads 1.000" in said and "5 seeds" in said and "python -m mha_viz quality look-both-ways" in said
-    monkeypatch.setattr("mha_viz.studies.quality.SHORT", Trial(num_heads=(1, 2), seeds=(3,), steps=2))
+    monkeypatch.setattr("mha_viz.studies.quality.short", lambda task: Trial(task, num_heads=(1, 2), seeds=(3,), steps=2))
     monkeypatch.setattr("mha_viz.studies.quality.study", try_out)
     at = press(at.run(), "Train a short version here: 2 head counts, 2 steps, 1 seed")
     while any(one.label == "Stop" for one in at.get("button")):
