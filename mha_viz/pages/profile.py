@@ -15,6 +15,7 @@ from mha_viz.settings import from_address, read, spell
 from mha_viz.settings.environment import CLASS
 from mha_viz.settings.profile import BOTH, Profile
 from mha_viz.settings.view import DTYPES
+from mha_viz.studies.profiling import outlook
 
 KEY = "profile_{}".format
 FIELDS = {  # name: (how it is asked for, label, help)
@@ -49,6 +50,8 @@ def page():
         running("profile")
     elif found is not None:
         shown(found.results, profile)
+    elif profile is not None:
+        st.caption(outlook(profile))
     quality_beside()
     if profile is not None:
         write_address(profile)

@@ -49,6 +49,13 @@ def predicted(profile, point):
     )  # fmt: skip
 
 
+def outlook(profile):
+    """In words, how much there is to measure."""
+    points = points_of(profile)
+    most = readable_size(max(predicted(profile, point) for point in points))
+    return f"{len(points)} points, each called {profile.repeats + 2} times; the largest takes {most} by formula."
+
+
 def why_skipped(profile, point, available):
     """Why a Point is not tried where ``available`` bytes are free, with the longest length that would be; None where it fits."""
 

@@ -33,6 +33,7 @@ def done(profile, rows=slice(None)):
 def test_the_address_holds_what_is_measured():
     at = page(**ADDRESS)
     assert held(at)["profile_num_heads"] == "1, 2" and held(at)["profile_embed_dim"] == 8
+    assert "8 points, each called 3 times; the largest takes" in page_text(at)
     at = set_to(at, "profile_seq_len", "4,16")
     assert not at.exception and at.query_params["seq_len"] == "4,16"
 

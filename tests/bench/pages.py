@@ -14,11 +14,10 @@ TURNS = 5
 METHOD = "headless Chromium, 1440 × 900, warm server, warm cache; from navigation to the last change of a picture; A B A B"
 LAST = {  # what stands for a picture where a page has none
     "validate": ".verdicts", "about": "[data-testid=stMain] h2", "pitfalls": "[data-testid=stCode]",
-    "profile": ".st-key-profile_go",
 }  # fmt: skip
 WATCH = """
 window.last = 0;
-const picture = '.js-plotly-plot, .verdicts, [data-testid=stMain] h2, [data-testid=stCode], .st-key-profile_go';
+const picture = '.js-plotly-plot, .verdicts, [data-testid=stMain] h2, [data-testid=stCode]';
 const near = (node) => (node.nodeType === 1 ? node : node.parentElement)?.closest?.(picture) ?? node.querySelector?.(picture);
 new MutationObserver((changes) => {
     const seen = changes.some(({ target, addedNodes }) => near(target) || [...addedNodes].some(near));
