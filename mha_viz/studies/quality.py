@@ -58,8 +58,9 @@ class Trial:
     @property
     def profile(self):
         """What is measured of one layer at these head counts: the batches that it was trained on."""
-        recipe, length = self.recipe(self.seeds[0]), TASKS[self.task].length
-        return Profile(self.model.embed_dim, self.num_heads, (length,), recipe.batch_size, repeats=25)
+        recipe, task = self.recipe(self.seeds[0]), TASKS[self.task]
+        mask = "causal" if task.causal else "none"
+        return Profile(self.model.embed_dim, self.num_heads, (task.length,), recipe.batch_size, mask=mask, repeats=25)
 
 
 def short(task):

@@ -4,7 +4,18 @@ import pytest
 
 from mha_viz.core.rules import Wrong
 from mha_viz.sources.models import MODELS, record
-from mha_viz.studies.quality import HEADS, SEEDS, Quality, Step, Trial, quality_json, read_quality, shipped, try_out
+from mha_viz.studies.quality import (
+    HEADS,
+    SEEDS,
+    Quality,
+    Step,
+    Trial,
+    quality_json,
+    read_quality,
+    shipped,
+    shipped_tasks,
+    try_out,
+)
 from mha_viz.studies.training import recipe_of
 
 TINY = Trial(num_heads=(1, 2), seeds=(3,), steps=2)
@@ -52,7 +63,14 @@ def test_what_ships_is_the_whole_of_it():
     assert all(row.seconds and row.peak is not None for row in quality.results.rows)
     accuracy = quality.of("accuracy")
     assert max(accuracy[1]) < 0.7 < min(accuracy[32]) < max(accuracy[32]) < min(accuracy[2]), "one head cannot, 32 are too small"
-    assert shipped("induction") is None
+
+
+@pytest.mark.parametrize("task", shipped_tasks())
+def test_what_ships_was_measured_whole(task):
+    quality = shipped(task)
+    assert len(quality.outcomes) == len(quality.trial.num_heads) * len(quality.trial.seeds) >= 15
+    assert all(row.seconds and row.peak for row in quality.results.rows) and not quality.results.busy
+    assert min(one.accuracy - one.uniform for one in quality.outcomes) > 0.2, "every head count beats uniform attention"
 
 
 def test_what_ships_agrees_with_the_shipped_models():
