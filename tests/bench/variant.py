@@ -48,6 +48,7 @@ def one_figure():
 
 
 st.set_page_config(layout="wide")
+st.page_link = lambda *_, **__: None  # there is one page here, and no other to lead to
 variant = os.environ.get("MHA_BENCH", "")
 if variant == "unfrozen":
     gc.freeze = lambda: None
