@@ -67,8 +67,12 @@ def follow(results):
     return 0
 
 
+def heads_in_words(count):
+    return f"{count} head{'s' if count > 1 else ''}"
+
+
 def point_of(point):
-    return f"need_weights={point.need_weights}, {point.num_heads} heads, length {point.seq_len:,}"
+    return f"need_weights={point.need_weights}, {heads_in_words(point.num_heads)}, length {point.seq_len:,}"
 
 
 def told(results):
@@ -93,5 +97,6 @@ def told(results):
     for (weights, heads), line in results.lines(lambda row: row.median).items():
         power = exponent(line)
         if power is not None:
-            yield f"need_weights={weights}, {heads} heads: seconds grow as length to the power {power:.2f}, over the longest lengths"
+            way = f"need_weights={weights}, {heads_in_words(heads)}"
+            yield f"{way}: seconds grow as length to the power {power:.2f}, over the longest lengths"
     yield f"\n{results.trust}\n{results.machine['processor']}, torch {results.machine['torch']}: {results.command}"
