@@ -10,7 +10,7 @@ import mha_viz as mv
 from mha_viz.core.maps import trace_of_maps
 from mha_viz.core.rules import Wrong
 from mha_viz.export.figure import Figure
-from mha_viz.export.make import drawn, shown, spec_of, write
+from mha_viz.export.make import drawn, made, shown, spec_of, write
 from mha_viz.export.views import PARTS, VIEWS, WITHOUT
 from mha_viz.settings import Settings, View, to_json
 
@@ -246,3 +246,14 @@ def test_nothing_half_written_is_left(tmp_path, monkeypatch):
     with pytest.raises(Wrong, match="No space left"):
         list(write([Figure(out=str(tmp_path / "a.json"), address=SMALL)]))
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [({"out": "a.svg"}, r"saved as png.*Nearest right: out = 'a\.png'"), ({"out": "a.png", "settings": "s.json"}, "give that, and no")],
+)  # fmt: skip
+def test_the_page_itself_is_a_png_of_an_address(tmp_path, monkeypatch, asked, said):
+    (tmp_path / "s.json").write_text(to_json(Settings(embed_dim=8, num_heads=2)))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(Wrong, match=said):
+        made(Figure(view="screen", **asked), None)
