@@ -23,8 +23,13 @@ def turn(person):
 
 
 def press(person, key, **query):
-    """Press a key, and wait until the page is done with it and its address says this."""
+    """Press a key, and wait until the page is done with it and its address says this; once more where it went by unheard, since
+    Streamlit's buttons hear no key in the moment in which they are drawn anew."""
     person.page.keyboard.press(key)
+    try:
+        eventually(lambda: person.query() == query)
+    except AssertionError:
+        person.page.keyboard.press(key)
     arrived(person, **query)
 
 

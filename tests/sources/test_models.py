@@ -73,7 +73,10 @@ def test_what_is_shipped_is_small():
     snapshots = [DATA / f"{name}.snapshots.safetensors" for name in MODELS]
     assert sum(path.stat().st_size for path in weights) < 1e6
     assert sum(path.stat().st_size for path in snapshots) < 4e6
-    assert {path.name for path in DATA.iterdir()} == {p.name for p in weights + snapshots} | {f"{name}.json" for name in MODELS}
+    quality = [DATA / f"quality-{task}.json" for task in {model.task for model in MODELS.values()}]
+    assert sum(path.stat().st_size for path in quality) < 1e5
+    shipped = {path.name for path in weights + snapshots + quality} | {f"{name}.json" for name in MODELS}
+    assert {path.name for path in DATA.iterdir()} == shipped
 
 
 def test_induction_heads():
