@@ -49,10 +49,12 @@ def page():
 
 
 def arrive():
-    """Take the address over where a person came by another one; a Wrong for each value that is bad, which falls back alone."""
+    """Take the address over where a person came by another one; a Wrong for each value of it that is bad, which falls back alone, until
+    somebody goes elsewhere."""
     state, query = st.session_state, st.query_params.to_dict()
     if "lesson_place" in state and query in (state.get("address"), {}) and not (query == {} and state.get("address")):
-        return []
+        place, notes = state.lesson_arrived
+        return notes if state.lesson_place == place else []
     fields, notes = {}, []
     for name, text in query.items():
         try:
@@ -62,6 +64,7 @@ def arrive():
         except Wrong as wrong:
             notes.append(wrong)
     state.lesson_place, state.address = Place(**fields), query
+    state.lesson_arrived = state.lesson_place, notes
     return notes
 
 

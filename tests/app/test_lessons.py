@@ -49,6 +49,14 @@ def test_a_lesson_about_a_model_that_is_not_installed_says_so(monkeypatch):
     assert "not installed" in words(at) and not at.exception
 
 
+def test_a_bad_address_is_said_until_somebody_goes_elsewhere():
+    at = lessons(lesson="nope")
+    for _ in range(2):  # the picture has the page run again as soon as it knows its room
+        assert "nope" in words(at)
+        at = at.run()
+    assert "nope" not in words(press(at, "next"))
+
+
 def test_a_class_sees_the_lesson_and_nothing_else():
     at = press(lessons(), "present")
     assert at.query_params["presented"] == "1"
