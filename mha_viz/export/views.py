@@ -11,6 +11,8 @@ from mha_viz.figures import heads as in_maps
 from mha_viz.figures import lines as in_lines
 from mha_viz.figures import number, overview
 from mha_viz.figures.compare import describe_difference, difference_spec
+from mha_viz.figures.drawn_lines import describe_average as describe_average_lines
+from mha_viz.figures.drawn_lines import describe_lines
 from mha_viz.settings import View
 from mha_viz.sources.source import Source
 
@@ -70,7 +72,7 @@ def page(shown, **dress):
         return difference(shown, **dress)
     view = shown.view if shown.numbers is None else replace(shown.view, heads=shown.numbers)
     if view.picture == "lines":
-        return in_lines.spec(shown.trace, view, **dress), in_lines.describe_lines(shown.trace, view)
+        return in_lines.spec(shown.trace, view, **dress), describe_lines(shown.trace, view)
     strip = len(shown.source.traces) == 1  # of several layers the page shows all heads in another picture
     return in_maps.spec(shown.trace, view, **dress, strip=strip), in_maps.describe(shown.trace, view)
 
@@ -103,9 +105,9 @@ def pair(shown, **dress):
 def lines(shown, **dress):
     """Heads as lines between tokens: those that were asked for, or one beside the average."""
     if shown.heads == (MEAN,):
-        return in_lines.average(shown.trace, shown.view, **dress), in_lines.describe_average(shown.trace, shown.view)
+        return in_lines.average(shown.trace, shown.view, **dress), describe_average_lines(shown.trace, shown.view)
     view = shown.view if shown.heads is None else shown.alone("all")
-    return in_lines.spec(shown.trace, view, **dress, average=shown.with_mean), in_lines.describe_lines(shown.trace, view, shown.with_mean)
+    return in_lines.spec(shown.trace, view, **dress, average=shown.with_mean), describe_lines(shown.trace, view, shown.with_mean)
 
 
 def difference(shown, **dress):

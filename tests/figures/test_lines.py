@@ -10,8 +10,9 @@ import pytest
 
 from mha_viz import Batch, Layer, Settings, View, attend, synthetic
 from mha_viz.analysis import choose
+from mha_viz.figures.drawn_lines import LEGIBLE, MARKS, describe_average, describe_lines
 from mha_viz.figures.labels import visible
-from mha_viz.figures.lines import LEGIBLE, MARKS, average, describe_average, describe_lines, lines, spec
+from mha_viz.figures.lines import average, lines, spec
 from mha_viz.figures.panels import arrange
 from mha_viz.figures.parts import ALL, Parts
 from mha_viz.figures.scale import largest_weight

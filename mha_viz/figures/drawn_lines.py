@@ -1,0 +1,148 @@
+"""Which lines there are between tokens, and what they say in words, before anyone asks where they are drawn."""
+
+import math
+
+import numpy as np
+
+from mha_viz.analysis import choose
+from mha_viz.figures.around import percent, weighted
+from mha_viz.figures.labels import numbered
+from mha_viz.figures.scale import Scale, largest_weight
+
+LEGIBLE, MOST = 80, 2400  # lines a panel on average, and in all, beyond which the lightest are left out
+VISIBLE = 0.01  # of the largest weight: where lines are left out, all below it are
+MARKS = {  # of tokens without lines: Plotly's symbol and what the legend calls them, in its order
+    "undefined": ("x-thin-open", "undefined query: no key left, no lines"),
+    "masked": ("line-ne-open", "masked key: may not be read, no lines"),
+    "padded": ("circle-open", "padded query: no lines"),
+}
+
+
+def describe_lines(trace, view, average=True):
+    """What the picture shows, in a few sentences: its text alternative."""
+    return _described(Drawn(trace, view, average=average))
+
+
+def describe_average(trace, view):
+    """What ``average`` shows: its text alternative."""
+    return _described(Drawn(trace, view, heads=False))
+
+
+def _described(shown):
+    L, S = shown.near.shape
+    names = [shown.name(panel) for panel in range(len(shown.heads))]
+    heads = len(names) - (None in shown.heads)
+    named = ", ".join(names) if len(names) <= 4 else ", ".join([f"{heads} heads", *names[heads:]])
+    said = [f"Attention as lines from {L} queries on the left to {S} keys on the right{shown.weighted}: {named}."]
+    if shown.focused:
+        side, token = ("query", shown.query) if shown.query is not None else ("key", shown.key)
+        said.append(f"In focus: {side} {shown.token(side == 'key', token)}.")
+    if shown.least:
+        said.append(f"{left_out_in_words(shown)}.")
+    for panel, name in enumerate(names[:4]):
+        weights = np.where(shown.seen[panel] & shown.near, shown.weights[panel], 0)  # [L, S]
+        query, key = np.unravel_index(weights.argmax(), weights.shape)
+        if weights[query, key]:
+            strongest = f"query {shown.token(0, query)} to key {shown.token(1, key)}, {weights[query, key]:.6f}"
+            said.append(f"Strongest line of {name}: {strongest}.")
+    said += [
+        f"{words[0].upper()}{words[1:]}: {shown.looks[look].sum()}."
+        for look, (_, words) in MARKS.items()
+        if shown.looks[look].any()
+    ]
+    return " ".join(said)
+
+
+class Drawn:
+    """What is drawn of a Choice, before anyone asks where. P panels, ``large`` or small, of L queries and S keys.
+
+    ``heads`` (None: the average) and ``weights`` [P, L, S]; ``seen`` and ``drawn`` [P, L, S] bool, cells that can have a line and
+    that have one; ``least``, the weight below which lines are left out, 0 where none is; ``query`` or ``key`` in focus, and
+    ``near`` [L, S] bool, the cells of that token, all where none is; ``looks``, per mark [L + S] bool, queries first; ``parts``
+    [P, L, S], how far each weight is up the ``scale``, and ``samples``, the same of some weights and their texts.
+    """
+
+    def __init__(self, trace, view, heads=True, average=True):
+        """Of the ``heads`` that ``view`` shows and their ``average``, which are wanted; without heads the average stands alone."""
+        self.choice = choice = choose(trace, view)
+        item = choice.item
+        weights, padding = trace.weights[item], trace.query_padding[item]  # [H, L, S], [L]
+        undefined, masked = trace.undefined[item].all(axis=0), trace.mask[item].all(axis=(0, 1))  # [L], [S]
+        self.tokens = trace.query_tokens[item], trace.key_tokens[item]
+        self.looks = {
+            "undefined": np.append(undefined, np.zeros_like(masked)),
+            "masked": np.append(np.zeros_like(undefined), masked),
+            "padded": np.append(padding & ~undefined, np.zeros_like(masked)),
+        }
+        self.hidden = undefined | padding, masked
+        self.H, L, S = weights.shape
+        own = list(choice.order) if view.arrangement == "all" else [choice.head]
+        own += [None] if average and view.arrangement != "one" else []
+        self.heads = own if heads else [None]
+        self.large = view.arrangement != "all" or len(self.heads) == 1
+        mean = trace.mean_weights[item]  # [L, S]
+        self.weights = np.stack([mean if head is None else weights[head] for head in self.heads])  # [P, L, S]
+        self.seen = (self.weights > 0) & ~padding[:, None]  # [P, L, S]; NaN, in undefined rows, is not above 0
+        self.query, self.key = view.cell or (None, None)
+        if (self.query or 0) >= L or (self.key or 0) >= S:
+            self.query = self.key = None
+        self.focused = view.cell is not None and (self.query, self.key) != (None, None)
+        self.near = np.ones((L, S), bool)
+        if self.query is not None:
+            self.near = self.near & (np.arange(L) == self.query)[:, None]  # [L, S]
+        elif self.key is not None:
+            self.near = self.near & (np.arange(S) == self.key)  # [L, S]
+        self.scale = Scale.of([weights[:, ~padding]], view, trace.quantity)
+        self.weighted = weighted(trace)
+        self.parts = _part(self.scale, self.scale.drawn(self.weights))  # [P, L, S]
+        self.samples = [(float(_part(self.scale, value)), text) for value, text in _samples(self.scale)]
+        most = min(LEGIBLE * len(self.heads), MOST)
+        self.least = _least(self.weights[self.seen], most, VISIBLE * largest_weight(weights, padding))
+        self.drawn = self.seen & ((self.weights >= self.least) | (self.near & self.focused))  # [P, L, S]
+
+    def name(self, panel):
+        if self.heads[panel] is None:
+            return f"average of {self.H} head{'s' if self.H > 1 else ''}"
+        return f"head {self.heads[panel]}"
+
+    def token(self, side, index):
+        return numbered(index, self.tokens[side][index])
+
+    def left_out(self, panels=slice(None)):
+        """The part, 0 to 1, of the weight of some panels' real queries that no line shows."""
+        seen, drawn = (self.weights[panels][cells[panels]].sum(dtype=np.float64) for cells in (self.seen, self.drawn))
+        return 1 - drawn / seen if seen else 0.0
+
+
+def _least(weights, most, visible):
+    """The weight, of two digits, below which lines are left out so that about ``most`` are drawn; 0 where there are no more."""
+    if len(weights) <= most:
+        return 0.0
+    edge = max(float(np.partition(weights, -most)[-most]), visible)
+    unit = 10.0 ** (math.floor(math.log10(edge)) - 1)
+    below, above = (float(f"{way(edge / unit) * unit:.1e}") for way in (math.floor, math.ceil))
+    return below if np.count_nonzero(weights >= below) <= 2 * most else above  # equal weights stay together
+
+
+def left_out_in_words(shown):
+    beside = " (the chosen token has all of its own)" if shown.focused else ""
+    return f"Lines below {shown.least:g} left out{beside}: {small_percent(shown.left_out())} of the weight"
+
+
+def small_percent(fraction):
+    return "less than 0.1 %" if 0 < fraction < 0.0005 else percent(fraction)
+
+
+def _part(scale, drawn):
+    """How far up the scale, 0 to 1, what it draws for a weight is; NaN stays."""
+    low, high = scale.low, scale.high
+    if scale.kind == "log":
+        drawn, low, high = np.log(np.maximum(drawn, low)), math.log(low), math.log(high)
+    return np.clip((drawn - low) / (high - low), 0, 1)
+
+
+def _samples(scale):
+    """What the scale draws for a few weights, from the least on, and their texts; of none that is 0, which has no line."""
+    values, texts = scale.ticks()
+    values = [10**value if scale.kind == "log" else value for value in values]
+    return sorted((value, text) for value, text in zip(values, texts, strict=True) if value > 0)
