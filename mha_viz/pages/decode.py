@@ -10,7 +10,7 @@ from mha_viz.pages.decode_numbers import beside_each_other, cache_grows, compare
 from mha_viz.pages.draft import CHOICES
 from mha_viz.pages.looked_at import begin, of_model, say_of_model, say_what_is_wrong, told, write_address
 from mha_viz.pages.looked_at import current as looked_at
-from mha_viz.pages.messages import plain, say_error, say_not_current, say_notes, say_wrong, spelled
+from mha_viz.pages.messages import plain, say_not_current, say_notes, say_with_mends, say_wrong
 from mha_viz.pages.timed import timings
 from mha_viz.pages.toolbar import change, show
 from mha_viz.pages.warm import synthetic_trace
@@ -48,7 +48,7 @@ def above():
     found, wrong = current()
     with st.container(key="messages"):
         if wrong and (wrong.argument in OWN or of_model()):
-            say_wrong_here(wrong)
+            say_with_mends(wrong, mend)
         elif wrong:
             say_wrong(wrong)
             say_not_current(st.session_state.decoded[0], draft.values())
@@ -180,18 +180,8 @@ def renamed(wrong):
     return Wrong(names[wrong.argument], wrong.value, wrong.rule, nearest)
 
 
-def say_wrong_here(wrong):
-    """What is wrong with a field of this page's own, and the nearest right values."""
-    with st.container(key="wrong"):
-        say_error(wrong)
-        with st.container(horizontal=True):
-            for number, right in enumerate(wrong.nearest):
-                label = ", ".join(f"{name} = {spelled(value)}" for name, value in right.items())
-                st.button(label, key=f"nearest_{number}", on_click=mend, kwargs=right)
-
-
-def mend(**values):
-    change(**values)
+def mend(right):
+    change(**right)
     draft.draw(CHOICES)
 
 

@@ -24,6 +24,16 @@ def say_wrong(wrong):
             say_verbatim()
 
 
+def say_with_mends(wrong, mend):
+    """The rule that is broken, and a button for each change that would keep it: ``mend(change)``."""
+    with st.container(key="wrong"):
+        say_error(wrong)
+        with st.container(horizontal=True):
+            for number, right in enumerate(wrong.nearest):
+                label = ", ".join(f"{name} = {spelled(value)}" for name, value in right.items())
+                st.button(label, key=f"nearest_{number}", on_click=mend, args=(right,))
+
+
 def say_error(wrong):
     st.error(f"**{plain(wrong.argument)} = {plain(spelled(wrong.value))}**: {plain(wrong.rule)}", icon=":material/error:")
 

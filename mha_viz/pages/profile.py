@@ -7,7 +7,7 @@ import streamlit as st
 
 from mha_viz.core.rules import Wrong
 from mha_viz.pages.measuring import begin, measuring, running
-from mha_viz.pages.messages import plain, say_error, say_notes, spelled
+from mha_viz.pages.messages import plain, say_error, say_notes, say_with_mends
 from mha_viz.pages.places import enter
 from mha_viz.pages.quality_beside import quality_beside
 from mha_viz.pages.warm import warm_up
@@ -43,7 +43,7 @@ def page():
     )
     profile, wrong = wanted()
     if wrong is not None:
-        say_wrong_here(wrong)
+        say_with_mends(wrong, hold)
     buttons(profile)
     found = measuring("profile")
     if found is not None and found.events is not None:
@@ -101,16 +101,6 @@ def wanted():
         return Profile(**{name: read(Profile, name, str(value)) for name, value in held.items()}), None
     except Wrong as wrong:
         return None, wrong
-
-
-def say_wrong_here(wrong):
-    """The rule that is broken, and a button for each change that would keep it."""
-    with st.container(key="wrong"):
-        say_error(wrong)
-        with st.container(horizontal=True):
-            for number, right in enumerate(wrong.nearest):
-                label = ", ".join(f"{name} = {spelled(value)}" for name, value in right.items())
-                st.button(label, key=f"nearest_{number}", on_click=hold, args=(right,))
 
 
 def buttons(profile):
