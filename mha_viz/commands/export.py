@@ -54,18 +54,18 @@ def run(given):
 
 
 def make(figures, batch=None):
-    from mha_viz.export.lock import recorded, write_lock
+    from mha_viz.export.lock import kept_lock, recorded, write_lock
     from mha_viz.export.make import write
 
     folder = Path(batch).parent if batch else Path()
-    records, began = {}, time.perf_counter()
+    records, began = kept_lock(batch, figures) if batch else {}, time.perf_counter()
     try:
         for figure, spec in write(figures, folder):
             size, now = Path(folder, figure.out).stat().st_size, time.perf_counter()
             print(f"{figure.out}  {size:,} bytes  {now - began:.1f} s", flush=True)
             records[figure.out], began = recorded(figure, spec, folder), now
     finally:
-        if batch:  # those that were made, also where a later one cannot be
+        if batch:  # those that were made, also where a later one cannot be; those that were not keep theirs
             write_lock(batch, records)
     return 0
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from mha_viz.core.rules import Wrong, one_of
 from mha_viz.export.views import MEAN, VIEWS
-from mha_viz.settings.rules import check, choice, flag, optional, ruled
+from mha_viz.settings import View, ruled_value
+from mha_viz.settings.rules import check, choice, flag, number, optional, ruled
 from mha_viz.settings.spelling import unknown
 
 PICTURES = ("png", "svg", "pdf")  # formats that a browser draws
@@ -51,10 +52,14 @@ def maps(argument, value):
 
 def pair_of_limits(argument, value):
     """A rule: where colours begin and end, as in "0,0.5" or [0, 0.5]."""
-    from mha_viz.settings import ruled_value
-    from mha_viz.settings.view import View
+    return ruled_value(View, "limits", tuple(value.split(",")) if isinstance(value, str) else value)
 
-    return ruled_value(View, "limits", tuple(value.split(",")) if isinstance(value, str) else tuple(value))
+
+def address(argument, value):
+    """A rule: the address of a page, which may be empty."""
+    if not isinstance(value, str):
+        raise Wrong(argument, value, 'must be an address, as in "?seed=8&causal=1".')
+    return value
 
 
 def text(argument, value):
@@ -90,10 +95,10 @@ class Figure:
 
     out: str = ruled("figure.svg", text)
     settings: str | None = ruled(None, optional(text))
-    address: str | None = ruled(None, optional(lambda argument, value: value))
+    address: str | None = ruled(None, optional(address))
     recording: str | None = ruled(None, optional(text))
     against: str | None = ruled(None, optional(text))
-    layer: int | None = ruled(None, optional(lambda argument, value: _count(argument, value)))
+    layer: int | None = ruled(None, optional(number(0)))
     view: str = ruled("page", choice(*VIEWS, SCREEN))
     heads: tuple | None = ruled(None, optional(maps))
     limits: tuple[float, float] | None = ruled(None, optional(pair_of_limits))
@@ -164,12 +169,6 @@ def _told(size):
     return f"{size[0]:g} {size[1]}"
 
 
-def _count(argument, value):
-    from mha_viz.core.rules import whole
-
-    return whole(argument, value, 0)
-
-
 def read_figures(path):
     """The Figures of a TOML file: one for each [[figure]], with what [defaults] says of all. Their file names are those of its folder.
 
@@ -182,18 +181,19 @@ def read_figures(path):
         raise Wrong("batch", str(path), f"cannot be read: {error.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise Wrong("batch", str(path), f"must be TOML: {error}.") from None
-    strange = held.keys() - {"defaults", "figure"}
-    if strange or not isinstance(held.get("figure"), list) or not held["figure"]:
-        found = f"has {', '.join(sorted(strange))}" if strange else "has no [[figure]]"
+    strange, listed, defaults = held.keys() - {"defaults", "figure"}, held.get("figure"), held.get("defaults", {})
+    tables = isinstance(listed, list) and all(isinstance(one, dict) for one in (*listed, defaults))
+    if strange or not tables or not listed:
+        found = f"has {', '.join(sorted(strange))}" if strange else "has no [[figure]], or [defaults] that are none"
         raise Wrong("batch", str(path), f"{found}: it must hold a [[figure]] for each figure, and may hold [defaults] for all.")
     found = []
-    for number, given in enumerate(held["figure"], 1):
+    for place, given in enumerate(listed, 1):
         try:
-            figure = figure_of(held.get("defaults", {}) | given)
+            figure = figure_of(defaults | given)
         except Wrong as wrong:
-            raise Wrong(wrong.argument, wrong.value, f"(figure {number} of {path.name}) {wrong.rule}", wrong.nearest) from None
+            raise Wrong(wrong.argument, wrong.value, f"(figure {place} of {path.name}) {wrong.rule}", wrong.nearest) from None
         if figure.out in [one.out for one in found]:
-            raise Wrong("out", figure.out, f"(figure {number} of {path.name}) is that of an earlier figure, which it would replace.")
+            raise Wrong("out", figure.out, f"(figure {place} of {path.name}) is that of an earlier figure, which it would replace.")
         found.append(figure)
     return found
 

@@ -35,6 +35,15 @@ def write_lock(batch, records):
     lock_of(batch).write_text(json.dumps(records, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
+def kept_lock(batch, figures):
+    """The records that there are of these Figures, whatever of them cannot be read left out."""
+    try:
+        held = read_lock(batch)
+    except Wrong:
+        return {}
+    return {figure.out: held[figure.out] for figure in figures if figure.out in held}
+
+
 def read_lock(batch):
     path = lock_of(batch)
     try:

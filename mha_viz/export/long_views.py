@@ -40,6 +40,8 @@ def check(shown, view):
         L = shown.trace.shape[2]
         rule = f"would need the whole maps of {L:,} tokens. Of so long a sequence there are {', '.join(VIEWS)}."
         raise Wrong("view", view, rule, [{"view": "heads"}])
+    if shown.a is not None:
+        raise Wrong("pinned", shown.view.pinned, "is compared with whole maps, and these are too long to be whole.", [{"pinned": None}])
     if shown.heads is not None and shown.with_mean:
         rule = "names the average, which is not made of a sequence that is so long."
         raise Wrong("heads", ",".join(map(str, shown.heads)), rule, [{"heads": None}])

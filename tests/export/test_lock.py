@@ -72,6 +72,14 @@ def test_last_digits_of_another_machine_are_no_change(document):
     assert stale(replace(ASKED, heads="1"), spec, record, document) == "is asked for differently now"
 
 
+def test_a_figure_that_cannot_be_made_takes_no_record_away(document, capsys):
+    with (document / "figures.toml").open("a") as file:
+        file.write("[[figure]]\nout = 'b.json'\nheads = '99'\n")
+    rewritten(document, "out = 'a.json'", "out = 'z.json'\nheads = '99'\n[[figure]]\nout = 'a.json'")
+    assert main(["export", "--batch", str(document / "figures.toml")]) == 2
+    assert list(json.loads(lock_of(document / "figures.toml").read_text())) == ["a.json"]
+
+
 def test_without_a_record_it_says_how_to_make_one(tmp_path, capsys):
     (tmp_path / "figures.toml").write_text("[[figure]]\nout = 'a.json'\n")
     assert checked(tmp_path) == 2
