@@ -7,6 +7,7 @@ import streamlit as st
 
 from mha_viz.core.rules import Wrong
 from mha_viz.pages.draft import PICTURE, draw
+from mha_viz.pages.messages import plain
 
 DRESS = {  # how a saved picture is dressed, at first as it is on screen: fields of Figure, and the format
     "format": "PNG", "scale": 2, "theme": "as on screen", "transparent": False, "title": True, "labels": True, "bar": True, "legend": True,
@@ -234,4 +235,4 @@ def command(figure, shown):
 
 
 def say(wrong):
-    st.error(str(wrong).replace("$", r"\$"), icon=":material/error:")
+    st.error(plain(str(wrong)), icon=":material/error:")
