@@ -23,7 +23,7 @@ test-models: $(VENV)/dev.stamp $(VENV)/models.stamp
 bench: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.bench
 
-pictures: $(VENV)/dev.stamp
+pictures: $(VENV)/dev.stamp $(VENV)/models.stamp
 	$(BIN)/python -m mha_viz export --batch docs/figures.toml
 
 clean:
