@@ -9,6 +9,7 @@ import streamlit as st
 from mha_viz import Batch, Layer, View, attend
 from mha_viz.components import live, measured_width
 from mha_viz.figures import heads, lines
+from mha_viz.figures.drawn_lines import describe_lines
 from tests.components.visit import begin_anew
 
 st.set_page_config(layout="wide")
@@ -34,7 +35,7 @@ def picture():
     view = st.session_state.get("view", View(arrangement=st.query_params.get("arrangement", "pair")))
     look = {"theme": st.query_params.get("theme", "light"), "width": measured_width(visit)}
     figure = heads.spec(trace, view, **look) if maps else lines.spec(trace, view, **look)
-    live(figure, key=visit, alt=lines.describe_lines(trace, view), on_choose=choose, on_reset=let_go)
+    live(figure, key=visit, alt=describe_lines(trace, view), on_choose=choose, on_reset=let_go)
     st.write("chosen:", st.session_state.get("said", "nothing"))
 
 

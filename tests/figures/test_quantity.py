@@ -10,6 +10,7 @@ from mha_viz import Settings, View, synthetic
 from mha_viz.analysis import open_number, shown_trace
 from mha_viz.figures import heads, lines, number, overview
 from mha_viz.figures.compare import describe_difference, difference_spec
+from mha_viz.figures.drawn_lines import describe_lines
 from mha_viz.figures.scale import Scale
 from mha_viz.figures.serial import to_json
 
@@ -20,7 +21,7 @@ PICTURES = {
     **{how: (heads.spec, heads.describe, (SHOWN, replace(VIEW, arrangement=how))) for how in ("pair", "all", "one")},
     "one scale a row": (heads.spec, heads.describe, (SHOWN, replace(VIEW, scale="row"))),
     "logarithmic": (heads.spec, heads.describe, (SHOWN, replace(VIEW, scale="log"))),
-    "lines": (lines.spec, lines.describe_lines, (SHOWN, VIEW)),
+    "lines": (lines.spec, describe_lines, (SHOWN, VIEW)),
     "difference": (difference_spec, describe_difference, (SHOWN, SHOWN, VIEW)),
     "overview": (overview.spec, overview.describe, ([SHOWN, SHOWN], VIEW, 1)),
 }
