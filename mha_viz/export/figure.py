@@ -17,6 +17,7 @@ FORMATS = (*PICTURES, "html", "json", "csv", "npz", "safetensors", "md", "py")
 PX = {"px": 1.0, "in": 96.0, "mm": 96 / 25.4, "pt": 96 / 72}  # CSS: 96 px are an inch
 TEXT = 14  # px of ordinary text in a figure that is drawn at its own size
 PRINTED = (8.0, "pt")  # the same in a figure whose size is one on paper
+STATIC = "Arial, Helvetica, sans-serif"  # a PDF holds these as TrueType
 NARROWEST, WIDEST = 320, 3840  # px that a figure is drawn in
 
 
@@ -85,8 +86,8 @@ class Figure:
 
     ``theme`` is light, dark or print (greys alone), ``transparent`` without a ground; ``title``, ``labels`` (of tokens), ``bar``,
     ``legend`` and ``values`` (in cells) may be left out. ``width`` is in px, mm or in, and the height follows; where None it is 1104 px,
-    of one map alone 640. ``font`` is a family and ``font_size`` that of ordinary text: 14 px, or 8 pt where the width is one on paper.
-    ``scale`` is how many pixels of a PNG are a px.
+    of one map alone 640. ``font`` is a family, in a PDF Arial where None, and ``font_size`` that of ordinary text: 14 px, or 8 pt where
+    the width is one on paper. ``scale`` is how many pixels of a PNG are a px.
 
     ``code`` of a program is torch, numpy or pytest.
 
@@ -136,6 +137,12 @@ class Figure:
     @property
     def format(self):
         return Path(self.out).suffix.removeprefix(".").lower()
+
+    @property
+    def family(self):
+        """The family of all words, None for the usual one. In a PDF that would be embedded as Type 3, which publishers refuse: it is a
+        variable font."""
+        return self.font or (STATIC if self.format == "pdf" else None)
 
     @property
     def size(self):

@@ -19,6 +19,7 @@ from mha_viz.export.views import MEAN, PARTS, VIEWS, WITHOUT, Shown, check_heads
 from mha_viz.figures.dress import dressed
 from mha_viz.figures.parts import Parts
 from mha_viz.figures.serial import to_json
+from mha_viz.figures.widths import drawn_in
 from mha_viz.recording import Recording
 from mha_viz.settings import Settings, View
 from mha_viz.sources.source import (
@@ -91,8 +92,9 @@ def drawn(figure, what):
         if not all(parts.values()):
             rule = "cannot be left out of pooled maps."
             raise Wrong(next(part for part in parts if not parts[part]), False, rule)
-    spec, alt = views[name](what, **dress)
-    return dressed(spec, figure.transparent, figure.font), alt
+    with drawn_in(figure.family):
+        spec, alt = views[name](what, **dress)
+    return dressed(spec, figure.transparent, figure.family), alt
 
 
 def spec_of(figure):

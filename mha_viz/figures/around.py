@@ -3,7 +3,7 @@
 import numpy as np
 
 from mha_viz.analysis import STATISTICS
-from mha_viz.figures.labels import width_of
+from mha_viz.figures.widths import width_of
 
 SHORT = ("percent", "number")  # labels without the word "head"
 _MEASURE = "Jensen–Shannon divergence of its rows: 0 % equal, 100 % no key in common"
@@ -97,7 +97,7 @@ def titles(place, names, theme):
     found = []
     for map, (name, more) in zip(place.maps, names, strict=True):
         title = map.title
-        room = title.width - width_of(name, 17) * 1.05
+        room = title.width - width_of(name, 17, bold=True)
         text = next((text for text in more if width_of(text, 14) < room), "")
         text = f"<b>{name}</b> <span style='color:{theme.soft};font-size:14px'>{text}</span>"
         if place.parts.title:
@@ -136,12 +136,11 @@ def undefined_words(looks, cell, axes, theme):
 
 def label_widths(labels):
     """px that the widest of such labels takes in each of the ways in which a strip can say it."""
-    bold = 1.06
     return {
-        "line": max(width_of(name, 14) * bold + width_of(f" {said}", 14) for name, said, _ in labels),
-        "lines": max(max(width_of(name, 14) * bold, width_of(said, 14)) for name, said, _ in labels),
-        "percent": max(width_of(_least(name), 13) * bold + width_of(f" {value}", 13) for name, _, value in labels),
-        "number": max(width_of(_least(name), 13) * bold for name, _, _ in labels),
+        "line": max(width_of(name, 14, bold=True) + width_of(f" {said}", 14) for name, said, _ in labels),
+        "lines": max(max(width_of(name, 14, bold=True), width_of(said, 14)) for name, said, _ in labels),
+        "percent": max(width_of(_least(name), 13, bold=True) + width_of(f" {value}", 13) for name, _, value in labels),
+        "number": max(width_of(_least(name), 13, bold=True) for name, _, _ in labels),
     }
 
 

@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import plotly.graph_objects as go
 
-from mha_viz.figures.labels import width_of
 from mha_viz.figures.theme import FONT, THEMES
+from mha_viz.figures.widths import width_of
 
 DASHES = ("solid", "dash", "dot", "dashdot")
 

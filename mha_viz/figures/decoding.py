@@ -13,12 +13,13 @@ import plotly.graph_objects as go
 from mha_viz.figures import tiles
 from mha_viz.figures.curves import DASHES, apart, known
 from mha_viz.figures.geometry import NARROW, NICE, Box
-from mha_viz.figures.labels import Names, escape, visible, width_of
+from mha_viz.figures.labels import Names, escape, visible
 from mha_viz.figures.margins import EDGE
 from mha_viz.figures.parts import ALL
 from mha_viz.figures.scale import Scale
 from mha_viz.figures.sheet import Sheet
 from mha_viz.figures.theme import FONT, THEMES, readable_on
+from mha_viz.figures.widths import widened, width_of
 from mha_viz.settings import View
 
 LEFT = 84  # px for the names of heads
@@ -36,11 +37,12 @@ def cache(found, lengths, token, item=0, view=None, theme="light", width=1104, p
     panels.
     """
     view, narrow, decoding = view or View(), width < NARROW, found.decoding
-    sheet, left = Sheet(width, THEMES[theme].dressed(view.colors), parts), LEFT if parts.labels else EDGE
+    sheet, left = Sheet(width, THEMES[theme].dressed(view.colors), parts), widened(LEFT) if parts.labels else EDGE
+    beside = widened(BESIDE)
     step, shown = decoding.steps[found.step_of(token)], _shown(found, lengths, token, item)
     scales = {"length": _scale_of_lengths(lengths), "weight": _scale_of_weights(decoding, item, view)}
     columns = shown["weights"].shape[1]
-    cell = (width - left - (8 if narrow or not parts.bar else BESIDE)) / columns
+    cell = (width - left - (8 if narrow or not parts.bar else beside)) / columns
     cell = min(int(cell) if cell >= 4 else cell, 64)  # whole px draw even cells
     texts = [*decoding.batch.key_tokens[item], *decoding.layer.extra_keys]
     names, top, boxes, panels = Names(texts, 96, _padded(decoding, item, columns)), 0, {}, []
@@ -58,7 +60,7 @@ def cache(found, lengths, token, item=0, view=None, theme="light", width=1104, p
         bars = {"weight": Box(aside, top + 34, room, 14), "length": Box(aside, top + 96, room, 14)}
         top += 146
     else:
-        words = min(WORDS, width - left - BESIDE) if parts.title else 0
+        words = min(WORDS, width - left - beside) if parts.title else 0
         right, last = left + max(columns * cell, words) + 18, boxes["weights"]
         bars = {
             "weight": Box(right, last.y, 14, max(last.height, 96)),

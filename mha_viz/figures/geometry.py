@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from mha_viz.figures.margins import BAR, CORNER, EDGE, Margins
 from mha_viz.figures.parts import ALL, Parts
+from mha_viz.figures.widths import widened
 
 NARROW, NARROW_FOR_THREE = 640, 860  # px: below, two large maps or more, or three, stand one above the other
 CAPTION = 22  # px: a line of words above everything
@@ -180,7 +181,7 @@ def arrange(
             return 0
         if not parts.labels:
             return GAP
-        return max(24, names.overhang + 8 + (CORNER - row_labels if own_names else 0))
+        return max(24, names.overhang + 8 + (widened(CORNER) - row_labels if own_names else 0))
 
     def above(names):
         return max(names.height, margins.above() - title)

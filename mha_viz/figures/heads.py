@@ -7,11 +7,12 @@ from mha_viz.analysis import choose
 from mha_viz.analysis.statistics import silent
 from mha_viz.figures import around, tiles
 from mha_viz.figures.geometry import arrange, arrange_all
-from mha_viz.figures.labels import Names, numbered, width_of
+from mha_viz.figures.labels import Names, numbered
 from mha_viz.figures.parts import ALL
 from mha_viz.figures.picture import Large, Map, Tiles, large_pool, picture, strip_pool
 from mha_viz.figures.scale import Scale, largest_weight
 from mha_viz.figures.theme import THEMES
+from mha_viz.figures.widths import width_of
 
 __all__ = ["average", "describe", "describe_average", "heads", "largest_weight", "spec"]
 

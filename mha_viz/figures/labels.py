@@ -1,12 +1,12 @@
 """Tokens as texts in a figure: exactly what was typed, made visible and harmless."""
 
 import unicodedata
-from functools import cache
+
+from mha_viz.figures.widths import em, width_of
 
 SIZE = 13  # px of a token beside a map
 _JOINERS = {"\u200c", "\u200d"}  # these shape letters and emoji, and so must stay as they are
 _PICTURES = {"\n": "⏎", "\t": "⇥", "\x7f": "␡"}
-_NARROW, _WIDE = set("fijlrtI.,:;'|!()[]{}` "), set("mwMW@%—…⏎⇥")
 
 
 def visible(text):
@@ -43,24 +43,6 @@ def escape(text):
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("$", "&#36;")
 
 
-def width_of(text, size):
-    """About how many px ``text`` takes in a sans-serif font of ``size`` px; rather too many than too few."""
-    return size * sum(map(_em, text))
-
-
-@cache
-def _em(c):
-    if unicodedata.category(c) in ("Mn", "Me", "Cf"):
-        return 0.0
-    if unicodedata.east_asian_width(c) in "WF":
-        return 1.05 if ord(c) < 0x1F000 else 1.4  # emoji are wider than ideographs
-    if c in _NARROW:
-        return 0.34
-    if c in _WIDE:
-        return 0.92
-    return 0.7 if c.isupper() else 0.57
-
-
 def shorten(text, room, size):
     """``text``, or as much of its beginning as fits into ``room`` px with an ellipsis."""
     if width_of(text, size) <= room:
@@ -69,11 +51,11 @@ def shorten(text, room, size):
     room -= width_of("…", size)
     kept = 0
     for c in text:
-        room -= size * _em(c)
+        room -= size * em(c)
         if room < 0:
             break
         kept += 1
-    while 0 < kept < len(text) and (_em(text[kept]) == 0 or text[kept - 1] == "\u200d"):
+    while 0 < kept < len(text) and (em(text[kept]) == 0 or text[kept - 1] == "\u200d"):
         kept -= 1  # never between the parts of one letter or emoji
     return text[:kept] + "…" + ("\u2069" if isolated else "")
 

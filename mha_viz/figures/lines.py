@@ -5,12 +5,13 @@ import plotly.graph_objects as go
 
 from mha_viz.figures.around import percent
 from mha_viz.figures.drawn_lines import MARKS, Drawn, left_out_in_words, small_percent
-from mha_viz.figures.labels import SIZE, escape, width_of
+from mha_viz.figures.labels import SIZE, escape
 from mha_viz.figures.panels import EDGE, NODE, TITLES, arrange
 from mha_viz.figures.parts import ALL
 from mha_viz.figures.scale import FAINTEST
 from mha_viz.figures.theme import FONT, THEMES
 from mha_viz.figures.tiles import line, outlines
+from mha_viz.figures.widths import width_of
 
 AXES = ("x", "y")  # in px
 STEPS = 24  # of width and colour

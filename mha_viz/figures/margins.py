@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, replace
 
 from mha_viz.figures.parts import Parts
+from mha_viz.figures.widths import widened
 
 EDGE = 4  # px beside and below maps and tiles for the frame around one
 CORNER, CORNER_HEIGHT = 94, 36  # px: "key → is read" and "query ↓ asks" in the corner above the row labels
@@ -28,7 +29,7 @@ class Margins:
 
     def left(self, texts):
         """For the names of rows, the widest of them ``texts`` px; and in all."""
-        labels = max(math.ceil(texts) + 8, CORNER) if self.parts.labels else 0
+        labels = max(math.ceil(texts) + 8, widened(CORNER)) if self.parts.labels else 0
         return labels, labels or EDGE
 
     def right(self, ticks):

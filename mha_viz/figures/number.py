@@ -16,6 +16,7 @@ from mha_viz.figures.parts import ALL
 from mha_viz.figures.scale import Scale
 from mha_viz.figures.sheet import TITLE, Sheet
 from mha_viz.figures.theme import THEMES
+from mha_viz.figures.widths import widened
 from mha_viz.settings import View
 
 GUTTER = 76  # px left of bars for the numbers on their scale
@@ -30,9 +31,9 @@ def terms(trace, derivation, theme="light", width=1104, parts=ALL):
 
     The Trace must have q and k.
     """
-    d, sheet, narrow = derivation, Sheet(width, THEMES[theme], parts), width < NARROW
+    d, sheet, narrow, gutter = derivation, Sheet(width, THEMES[theme], parts), width < NARROW, widened(GUTTER)
     D, sums = len(d.products), np.cumsum(d.products)  # [D]
-    slot = min((width - GUTTER - (8 if narrow else BESIDE)) / D, SLOT)
+    slot = min((width - gutter - (8 if narrow else widened(BESIDE))) / D, SLOT)
     query, key = map(escape, _tokens(trace, d, width / 2))
     columns = zip(range(D), d.q, d.k, d.products, sums, strict=True)
     hover = ["dimension {}<br>q {:.6g}<br>k {:.6g}<br>q × k {:.6g}<br>sum so far {:.6g}".format(*column) for column in columns]
@@ -45,15 +46,15 @@ def terms(trace, derivation, theme="light", width=1104, parts=ALL):
     ):
         fits = slot >= 40 and parts.values
         written = {i: f"{value:.2f}".replace("-", "−") for i, value in enumerate(values)} if fits else {}
-        start, top = top, sheet.title(GUTTER, top, name, words)
-        box = Box(GUTTER, top, slot * D, height + 36 * bool(written))
+        start, top = top, sheet.title(gutter, top, name, words)
+        box = Box(gutter, top, slot * D, height + 36 * bool(written))
         sheet.bars(box, values, hover, [color] * D, written)
         top = box.bottom + 8
     if parts.labels:
         for i in range(0, D, next(step for step in NICE if step * slot >= 24)):
-            sheet.say(GUTTER + (i + 0.5) * slot, top + 6, str(i), 13, sheet.theme.soft, "center")
-        sheet.say(GUTTER - 8, top + 6, "dimension", 13, sheet.theme.soft, "right")
-    x, y = (GUTTER, top + 34) if narrow else (GUTTER + max(slot * D, 240) + 24, start + 12)
+            sheet.say(gutter + (i + 0.5) * slot, top + 6, str(i), 13, sheet.theme.soft, "center")
+        sheet.say(gutter - 8, top + 6, "dimension", 13, sheet.theme.soft, "right")
+    x, y = (gutter, top + 34) if narrow else (gutter + max(slot * D, 240) + 24, start + 12)
     words = _score_words(d)
     for i, text in enumerate(words):
         sheet.say(x, y + 26 * i, text, 16)
@@ -90,12 +91,12 @@ def softmax(trace, derivation, theme="light", width=1104, parts=ALL):
 
     Of a Trace without scores, the probabilities alone.
     """
-    d, sheet = derivation, Sheet(width, THEMES[theme], parts)
+    d, sheet, gutter = derivation, Sheet(width, THEMES[theme], parts), widened(GUTTER)
     names, hidden = _names(trace, d, "key"), _mask(trace, d)[d.head, d.query]  # [S]
     S = len(hidden)
-    slot, top = min((width - GUTTER - 12) / S, SLOT), 0
+    slot, top = min((width - gutter - 12) / S, SLOT), 0
     for name, words, values in _softmax_rows(trace, d):
-        box = Box(GUTTER, sheet.title(GUTTER, top, name, words), slot * S, 92)
+        box = Box(gutter, sheet.title(gutter, top, name, words), slot * S, 92)
         hover = [f"key {key}<br>{name} {_number(value)}" for key, value in zip(names.exact, values, strict=True)]
         written = {d.key: f"<b>{_number(values[d.key])}</b>"} if parts.values else {}
         if name == "weight" and d.dropped is not None and slot >= 10:
@@ -104,7 +105,7 @@ def softmax(trace, derivation, theme="light", width=1104, parts=ALL):
         undefined = np.isnan(values).all()
         sheet.hatch(hidden | undefined, "undefined" if undefined else "masked", axes, extent)
         top = box.bottom + 8
-    top += sheet.names_below(names, GUTTER, slot, top, d.key, "key")
+    top += sheet.names_below(names, gutter, slot, top, d.key, "key")
     return sheet.figure(top + 4, "softmax")
 
 
@@ -146,11 +147,11 @@ def _softmax_rows(trace, d):
 
 def cell_in_heads(trace, derivation, theme="light", width=1104, parts=ALL):
     """The weight of one cell in all heads [H] as bars, the chosen head marked, their average as a line."""
-    d, sheet = derivation, Sheet(width, THEMES[theme], parts)
+    d, sheet, gutter = derivation, Sheet(width, THEMES[theme], parts), widened(GUTTER)
     values, (query, key) = d.in_all_heads, map(escape, _tokens(trace, d, (width - 240) / 2))
     H = len(values)
-    slot = min((width - GUTTER - 12) / H, SLOT)
-    box = Box(GUTTER, sheet.title(GUTTER, 0, f"query {query} → key {key}", f"in {_all(H)}"), slot * H, 150)
+    slot = min((width - gutter - 12) / H, SLOT)
+    box = Box(gutter, sheet.title(gutter, 0, f"query {query} → key {key}", f"in {_all(H)}"), slot * H, 150)
     hover = [f"head {h}<br>weight {_number(value)}" for h, value in enumerate(values)]
     written = {d.head: f"<b>{_number(values[d.head])}</b>"} if parts.values else {}
     axes, extent = sheet.bars(box, values, hover, _choice(sheet, H, d.head), written)
@@ -163,13 +164,13 @@ def cell_in_heads(trace, derivation, theme="light", width=1104, parts=ALL):
         dashed = tiles.line(ends, np.float32([average] * 2), axes, sheet.theme.text, 1.5)
         sheet.data.append({**dashed, "line": {**dashed["line"], "dash": "dash"}})
     top = box.bottom + 8
-    top += sheet.names_below(_head_names(H), GUTTER, slot, top, d.head, "head")
+    top += sheet.names_below(_head_names(H), gutter, slot, top, d.head, "head")
     if slot >= 44 and parts.values:
         for h, value in enumerate(values):
-            sheet.say(GUTTER + (h + 0.5) * slot, top + 8, _short(value), 13, sheet.theme.soft, "center")
+            sheet.say(gutter + (h + 0.5) * slot, top + 8, _short(value), 13, sheet.theme.soft, "center")
         top += 20
     if parts.legend:
-        sheet.say(GUTTER, top + 14, f"╌╌ average {_number(average)}", 14)
+        sheet.say(gutter, top + 14, f"╌╌ average {_number(average)}", 14)
         top += 24
     return sheet.figure(top + 2, "cell in heads")
 
@@ -191,17 +192,17 @@ def token_in_heads(trace, derivation, side="query", view=None, theme="light", wi
     cells per head and the average of them all below, in the colours and on the scale that the maps have in ``view``.
     """
     view = view or View()
-    d, sheet, narrow = derivation, Sheet(width, THEMES[theme].dressed(view.colors)), width < NARROW
+    d, sheet, narrow, left = derivation, Sheet(width, THEMES[theme].dressed(view.colors)), width < NARROW, widened(HEADS)
     scale = Scale.of([trace.weights[d.item][:, ~trace.query_padding[d.item]]], view, trace.quantity)
     along = "key" if side == "query" else "query"
     token = escape(dict(zip(("query", "key"), _tokens(trace, d, width / 3), strict=True))[side])
     names, (weights, average, looks, average_looks) = _names(trace, d, along), _token(trace, d, side)
     drawn, average_drawn, *_ = _token(trace, d, side, scale)
     H, count = weights.shape
-    cell = min((width - HEADS - (16 if narrow else 96)) / count, 40), min(max(320 / H, 7), 26)
+    cell = min((width - left - (16 if narrow else 96)) / count, 40), min(max(320 / H, 7), 26)
     cell = tuple(int(px) if px >= 4 else px for px in cell)  # whole px draw even cells
-    box = Box(HEADS, TITLE + 8, count * cell[0], H * cell[1])
-    below = Box(HEADS, box.bottom + 10, box.width, max(cell[1], 18))
+    box = Box(left, TITLE + 8, count * cell[0], H * cell[1])
+    below = Box(left, box.bottom + 10, box.width, max(cell[1], 18))
     sheet.title(0, 0, f"{side} {token}", f"in {_all(H)}: {'what it reads' if side == 'query' else 'who reads it'}")
     chosen = d.key if side == "query" else d.query
     rows = [f"head {h}" for h in range(H)]
@@ -220,11 +221,11 @@ def token_in_heads(trace, derivation, side="query", view=None, theme="light", wi
         sheet.data += tiles.marks((chosen, row), ORIGIN, (count, len(z)), size, axes, sheet.theme)
     tiles.put_in_legend(sheet.data)
     _name_heads(sheet, box, H, d.head)
-    sheet.say(HEADS - 8, below.y + below.height / 2, "average", 13, sheet.theme.text, "right")
+    sheet.say(left - 8, below.y + below.height / 2, "average", 13, sheet.theme.text, "right")
     top = below.bottom + 6
-    top += sheet.names_below(names, HEADS, cell[0], top, chosen, along)
+    top += sheet.names_below(names, left, cell[0], top, chosen, along)
     bar = (
-        Box(HEADS, top + 8, max(box.width, 160), 62)
+        Box(left, top + 8, max(box.width, 160), 62)
         if narrow
         else Box(box.right + 18, box.y, 14, max(below.bottom - box.y, 110))
     )
@@ -279,7 +280,7 @@ def _name_heads(sheet, box, H, chosen):
     others = [h for h in range(0, H, step) if abs(h - chosen) * height >= ROW_PITCH]
     for h in [*others, chosen]:
         name = f"<b>head {h}</b>" if h == chosen else f"head {h}"
-        sheet.say(HEADS - 8, box.y + (h + 0.5) * height, name, 13, sheet.theme.text, "right")
+        sheet.say(box.x - 8, box.y + (h + 0.5) * height, name, 13, sheet.theme.text, "right")
 
 
 def _tokens(trace, d, room=math.inf):

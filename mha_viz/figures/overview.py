@@ -6,11 +6,11 @@ from mha_viz.analysis import choose
 from mha_viz.figures import around
 from mha_viz.figures.geometry import arrange_grid
 from mha_viz.figures.heads import looks_of, sides, ticks_width, widest_labels
-from mha_viz.figures.labels import width_of
 from mha_viz.figures.parts import ALL
 from mha_viz.figures.picture import Map, Tiles, picture, strip_pool
 from mha_viz.figures.scale import Scale
 from mha_viz.figures.theme import THEMES
+from mha_viz.figures.widths import width_of
 
 
 def spec(traces, view, layer, theme="light", width=1104, parts=ALL):

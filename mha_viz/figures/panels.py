@@ -4,8 +4,9 @@ import math
 from dataclasses import dataclass
 
 from mha_viz.figures.geometry import NARROW, NICE, ROW_PITCH, Box
-from mha_viz.figures.labels import SIZE, Names, width_of
+from mha_viz.figures.labels import SIZE, Names
 from mha_viz.figures.parts import ALL, Parts
+from mha_viz.figures.widths import width_of
 
 KEY, KEY_PITCH = 128, 24  # px beside the panels for what a line's width means, and px per line of that
 EDGE = 8  # px around a panel for the frame of the chosen one

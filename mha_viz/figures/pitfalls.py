@@ -4,10 +4,11 @@ import numpy as np
 
 from mha_viz.figures import tiles
 from mha_viz.figures.geometry import NICE, ROW_PITCH, Box
-from mha_viz.figures.labels import Names, escape, width_of
+from mha_viz.figures.labels import Names, escape
 from mha_viz.figures.scale import Scale
 from mha_viz.figures.sheet import Sheet
 from mha_viz.figures.theme import THEMES, readable_on
+from mha_viz.figures.widths import width_of
 from mha_viz.settings import View
 
 WIDTH = 336  # px: fits a phone, and two beside each other a tablet

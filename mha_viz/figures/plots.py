@@ -8,8 +8,8 @@ from itertools import chain
 import plotly.graph_objects as go
 
 from mha_viz.figures.curves import apart
-from mha_viz.figures.labels import width_of
 from mha_viz.figures.theme import FONT, THEMES
+from mha_viz.figures.widths import width_of
 
 WIDE = 1000  # px from which the plots of a row stand beside each other
 HEIGHT, ABOVE, BELOW, LEFT = 190, 30, 46, 64  # px of a plot, and of what stands around it

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mha_viz.figures.labels import width_of
 from mha_viz.figures.theme import mixed
+from mha_viz.figures.widths import width_of
 
 DECADES = 5  # a logarithmic scale reaches so far below its end at most
 FAINTEST = 0.06  # of the ink: where a logarithmic scale begins, so that its smallest weight is not taken for zero

@@ -6,11 +6,12 @@ import numpy as np
 import plotly.graph_objects as go
 
 from mha_viz.figures.geometry import NICE, ROW_PITCH
-from mha_viz.figures.labels import SIZE, escape, width_of
+from mha_viz.figures.labels import SIZE, escape
 from mha_viz.figures.margins import TICK
 from mha_viz.figures.parts import ALL
 from mha_viz.figures.theme import FONT
 from mha_viz.figures.tiles import hatches
+from mha_viz.figures.widths import width_of
 
 TITLE = 26  # px of a title above a panel
 _NOTHING = {"showgrid": False, "zeroline": False, "showticklabels": False, "ticks": "", "fixedrange": True}
@@ -43,7 +44,7 @@ class Sheet:
         """A name in bold, and more about it in quiet words where there is room; returns where that begins which it names."""
         if not self.parts.title:
             return top + TICK
-        room = 1.08 * width_of(f"{name} {words}", 14) < self.width - x
+        room = width_of(name, 14, bold=True) + width_of(f" {words}", 14) < self.width - x
         self.say(x, top + 12, f"<b>{name}</b>" + (f" <span style='color:{self.theme.soft}'>{words}</span>" if room else ""))
         return top + TITLE
 
@@ -70,7 +71,7 @@ class Sheet:
             "hovertext": hover, "hovertemplate": "%{hovertext}<extra></extra>",
         })  # fmt: skip
         for i, text in written.items():
-            half = width_of(text.replace("<b>", "").replace("</b>", ""), SIZE) / 2
+            half = width_of(text.replace("<b>", "").replace("</b>", ""), SIZE, bold="<b>" in text) / 2
             x = min(max(box.x + (i + 0.5) * slot, box.x + half), max(self.width - half, box.x + half))
             end = box.y + (high - finite[i]) / pixel
             y = box.y + 9 if 2 * half > slot else end + (9 if finite[i] < 0 else -9)  # above all bars where it spans several

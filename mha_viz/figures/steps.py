@@ -6,11 +6,12 @@ import numpy as np
 
 from mha_viz.figures import tiles
 from mha_viz.figures.geometry import NARROW, NICE, ROW_PITCH, Box
-from mha_viz.figures.labels import SIZE, escape, numbered, shorten, visible, width_of
+from mha_viz.figures.labels import SIZE, escape, numbered, shorten, visible
 from mha_viz.figures.margins import EDGE
 from mha_viz.figures.parts import ALL
 from mha_viz.figures.sheet import Sheet
 from mha_viz.figures.theme import THEMES, mixed, readable_on
+from mha_viz.figures.widths import widened, width_of
 
 ROWS, COLUMNS = 32, 256  # cells that are drawn at most, around the followed one
 WIDEST, ROW = 68, 27  # px of a cell at most
@@ -25,7 +26,7 @@ def picture(tensors, theme="light", width=1104, summed=False, parts=ALL):
     no bar and no legend.
     """
     sheet = Sheet(width, THEMES[theme], parts)
-    gutter = (92 if width >= NARROW else 64) if parts.labels else EDGE
+    gutter = widened(92 if width >= NARROW else 64) if parts.labels else EDGE
     top = 0
     most = _largest(np.vstack([one.values for one in tensors])) if summed else None
     tall = 300 / max(sum(len(one.values) > 8 for one in tensors), 1)  # px of a tensor with many rows

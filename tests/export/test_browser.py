@@ -13,6 +13,8 @@ import pytest
 
 from mha_viz.core.rules import Wrong
 from mha_viz.export.browser import Browser
+from mha_viz.export.figure import Figure
+from mha_viz.export.make import made
 from mha_viz.figures.heads import spec
 from mha_viz.figures.scale import Scale
 from mha_viz.figures.theme import THEMES
@@ -139,6 +141,13 @@ def test_a_pdf_is_one_page_of_its_size_without_a_bitmap(pdf, figure):
     points = 160 / 25.4 * 72
     assert [float(side) for side in box] == pytest.approx([points, points * figure["layout"]["height"] / WIDTH], abs=0.5)
     assert b"/FontFile" in objects or b"/Type3" in objects
+
+
+@pytest.mark.parametrize("font", [None, "serif"])
+def test_the_letters_of_a_pdf_are_truetype_as_publishers_ask(browser, font):
+    figure = Figure(out="figure.pdf", address="?embed_dim=8&num_heads=2&seq_len=5", font=font)
+    objects = unpacked(made(figure, browser)[0])
+    assert b"/CIDFontType2" in objects and b"/Type3" not in objects
 
 
 def test_lines_of_a_small_pdf_keep_their_thickness(browser, trace):

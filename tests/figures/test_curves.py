@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 import pytest
 
 from mha_viz.figures.curves import curves, describe
-from mha_viz.figures.labels import width_of
+from mha_viz.figures.widths import width_of
 
 STEPS = (0, 10, 20, 50, 800)
 LINES = {"loss": [2.5, 1.2, 0.6, 0.2, 0.05], "accuracy": [0.1, 0.4, 0.7, 0.95, 1.0]}

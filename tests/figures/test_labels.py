@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from mha_viz.figures.labels import Names, escape, shorten, visible, width_of
+from mha_viz.figures.labels import Names, escape, shorten, visible
 from mha_viz.figures.theme import THEMES
+from mha_viz.figures.widths import width_of
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ import pytest
 from mha_viz import Batch, Layer, Settings, View, attend, synthetic
 from mha_viz.analysis import open_number
 from mha_viz.core.intervention import Intervention, changed
-from mha_viz.figures.labels import width_of
 from mha_viz.figures.number import (
     cell_in_heads,
     describe_cell_in_heads,
@@ -25,6 +24,7 @@ from mha_viz.figures.number import (
 from mha_viz.figures.parts import ALL, Parts
 from mha_viz.figures.scale import largest_weight
 from mha_viz.figures.theme import THEMES
+from mha_viz.figures.widths import width_of
 
 PICTURES = {
     "terms": terms,

@@ -8,9 +8,9 @@ import pytest
 
 from mha_viz import Settings, synthetic
 from mha_viz.analysis.pitfalls import PITFALLS, Bench, Map
-from mha_viz.figures.labels import width_of
 from mha_viz.figures.pitfalls import WIDTH, describe, shared_scale, small_map
 from mha_viz.figures.theme import THEMES
+from mha_viz.figures.widths import width_of
 
 WORDS = Settings(words="internationalisation the cat\nthe <pad> & dog sleeps", padding=())
 

@@ -9,10 +9,10 @@ import pytest
 
 from mha_viz import Settings, synthetic
 from mha_viz.analysis.walkthrough import walk
-from mha_viz.figures.labels import width_of
 from mha_viz.figures.parts import Parts
 from mha_viz.figures.steps import COLUMNS, ROWS, describe, picture, shape_words, written
 from mha_viz.figures.theme import THEMES
+from mha_viz.figures.widths import width_of
 from mha_viz.settings.settings import TINY
 
 SMALL = {"embed_dim": 12, "num_heads": 3, "batch_size": 2, "seq_len": 5, "padding": (2,)}
