@@ -1,6 +1,6 @@
 """One query followed through a layer, step by step: every tensor that a step takes or makes, by name and with its axes named."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -268,6 +268,17 @@ class _Follow:
 
     def validate(self):
         return ()
+
+
+def in_layout(tensors, batch_first):
+    """These Tensors with the axes of tokens in the order of a layout: [N, L, E], or [L, N, E] where the sequence comes first. Heads have
+    no layout."""
+    return [one if batch_first else replace(one, shape=_sequence_first(one.shape)) for one in tensors]
+
+
+def _sequence_first(shape):
+    N, *rest = shape.items()
+    return dict([rest[0], N, *rest[1:]]) if N[0] == "N" and len(shape) == 3 else shape
 
 
 def by_root(trace):

@@ -144,7 +144,7 @@ def opened(picture, describe):
 
 def steps(shown, **dress):
     """The tensors of one step on the way of one query, the ``step`` of the View."""
-    from mha_viz.analysis.walkthrough import walk
+    from mha_viz.analysis.walkthrough import in_layout, walk
     from mha_viz.figures import steps as in_steps
 
     c, view = shown.choice, shown.view
@@ -152,25 +152,25 @@ def steps(shown, **dress):
     if view.step not in walked.steps or not walked.tensors[view.step]:
         drawn = [name for name in walked.steps if walked.tensors[name]]
         raise Wrong("step", view.step, f"has no picture here; those that have: {', '.join(drawn)}.")
-    tensors = walked.tensors[view.step]
+    tensors = in_layout(walked.tensors[view.step], getattr(shown.source.settings, "batch_first", True))
     return in_steps.picture(tensors, **dress, summed=view.step == "project").to_plotly_json(), in_steps.describe(tensors)
 
 
 def decode(shown, **dress):
     """One step of decoding with a KV cache: the tensors that are new, and those that are kept."""
-    from mha_viz.analysis.decoding import beside, decodable, lengths
+    from mha_viz.analysis.decoding import beside, decodable, lengths, why_not_decoded
     from mha_viz.figures import decoding
     from mha_viz.settings import Settings
     from mha_viz.sources.synthetic import synthetic
 
-    settings, view = shown.source.settings, shown.view
-    if not isinstance(settings, Settings):
-        raise Wrong("view", "decode", f"decodes the layer of Explore's settings, and {shown.source.name} is none.", [{"view": "page"}])
-    trace = synthetic(decodable(settings))
-    found = beside(
-        trace.layer, trace.batch, prompt=view.prompt, num_kv_heads=view.kv_heads, dtype=view.cache_dtype, training=settings.training,
-        seed=settings.seed,
-    )  # fmt: skip
+    settings, view, trace = shown.source.settings, shown.view, shown.trace
+    how = {"prompt": view.prompt, "num_kv_heads": view.kv_heads, "dtype": view.cache_dtype}
+    if isinstance(settings, Settings):
+        trace = synthetic(decodable(settings))
+        how |= {"training": settings.training, "seed": settings.seed}
+    elif reason := why_not_decoded(trace):
+        raise Wrong("view", "decode", f"is not there for {shown.source.name}: {reason}", [{"view": "page"}])
+    found = beside(trace.layer, trace.batch, **how)
     L, item = trace.batch.L, shown.choice.item
     token = max(view.token if view.token is not None and view.token < L else L // 2, found.decoding.steps[0].stop - 1)
     kept = lengths(found.decoding, item)

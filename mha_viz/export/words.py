@@ -4,7 +4,7 @@ import re
 from importlib import metadata
 from urllib.parse import quote, urlencode
 
-from mha_viz.settings import Settings, to_address
+from mha_viz.settings import STEPS, Settings, to_address
 from mha_viz.studies.validation import app_version
 
 TOLD = {  # of a view, what it is called; {heads} are those that are shown
@@ -29,7 +29,7 @@ def caption(shown, name):
     trace = shown.trace
     N, H, L, S = trace.shape
     heads = f"all {H} heads" if shown.heads is None else " and ".join(filter(None, [numbers(shown), "their average" * shown.with_mean]))
-    what = TOLD[name].format(heads=heads, head=shown.head, step=shown.view.step)
+    what = TOLD[name].format(heads=heads, head=shown.head, step=step(shown) if name == "steps" else "")
     layer = f", {trace.name}" if len(shown.source.traces) > 1 else ""
     parts = [f"{what}, batch item {shown.item} of {shown.source.name}{layer}."]
     if shown.long:
@@ -40,6 +40,12 @@ def caption(shown, name):
         parts.append(f"Settings: {address}.")
     libraries = ", ".join(f"{name} {metadata.version(name)}" for name in ("torch", "numpy"))
     return " ".join([*parts, f"Made by MHA Explorer {app_version()} with {libraries}."])
+
+
+def step(shown):
+    """Which step is seen, and of what: "softmax: the weights, query 6 in head 4"."""
+    where = "in all heads" if shown.view.together else f"in head {shown.head}"
+    return f"{STEPS[shown.view.step][1]}, query {shown.choice.query} {where}"
 
 
 def numbers(shown):

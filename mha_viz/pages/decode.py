@@ -8,11 +8,12 @@ from mha_viz.core.rules import Wrong, divisors
 from mha_viz.pages import draft
 from mha_viz.pages.decode_numbers import beside_each_other, cache_grows, compared, differences, step_in_words, works
 from mha_viz.pages.draft import CHOICES
-from mha_viz.pages.looked_at import begin, of_model, say_of_model, say_what_is_wrong, told, write_address
+from mha_viz.pages.looked_at import begin, of_model, say_of_model, say_what_is_wrong, to_save, told, write_address
 from mha_viz.pages.looked_at import current as looked_at
 from mha_viz.pages.messages import plain, say_not_current, say_notes, say_with_mends, say_wrong
+from mha_viz.pages.save import OnScreen, keep_for_saving, save
 from mha_viz.pages.timed import timings
-from mha_viz.pages.toolbar import change, show
+from mha_viz.pages.toolbar import change, lazy_popover, show
 from mha_viz.pages.warm import synthetic_trace
 from mha_viz.settings import Settings
 from mha_viz.settings.view import DTYPES
@@ -94,6 +95,9 @@ def toolbar():
         st.button("Back", icon=":material/arrow_back:", shortcut="Left", on_click=go, args=(-1,), disabled=found.step_of(token) == 0)
         last = found.step_of(token) == len(found.decoding.steps) - 1
         st.button("Next token", icon=":material/arrow_forward:", shortcut="Right", on_click=go, args=(1,), disabled=last)
+        with lazy_popover("Save", "save") as opened:
+            if opened:
+                save()
 
 
 @st.fragment(key="stage")
@@ -111,6 +115,7 @@ def stage():
         st.html(step_in_words(found, token, item) + compared(found, token, item))
         figure = cache(found, lengths(found.decoding, item), token, item, view, **look)
         live(figure, key="decoding", alt=describe_cache(found, token, item), on_choose=choose)
+        keep(found, token, item)
         left, right, look = beside_each_other(look)
         with left:
             differences(found, token, item, look)
@@ -119,6 +124,20 @@ def stage():
             works(found, token, look)
             cache_grows(found, view, look)
     write_address()
+
+
+def keep(found, token, item):
+    """What can be saved of this step: the picture of new and kept, of what is decoded now."""
+    from mha_viz.analysis.decoding import decodable
+
+    looked, decoding = looked_at(), found.decoding
+    if not of_model():
+        settings = decodable(st.session_state.decoded[0])
+        looked = replace(looked, settings=settings, trace=synthetic_trace(replace(settings, batch_first=True)))
+    grouped = decoding.num_kv_heads if decoding.num_kv_heads < decoding.layer.num_heads else None
+    how = {"prompt": decoding.steps[0].stop, "kv_heads": grouped, "cache_dtype": decoding.dtype, "token": token, "item": item}
+    shown = to_save(looked, replace(st.session_state.view, **how))
+    keep_for_saving(OnScreen(shown, "decode", "decoding", f"decode-token{token}-item{item}"))
 
 
 def choose(choices):

@@ -1,7 +1,7 @@
 """What a page looks at: the layer of Explore, or a layer of a model, whichever its address names."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 
 import streamlit as st
@@ -16,6 +16,7 @@ from mha_viz.pages.places import enter, link
 from mha_viz.pages.shapes import mode
 from mha_viz.pages.warm import warm_up
 from mha_viz.settings import Settings
+from mha_viz.sources.source import Source, source_name
 
 KINDS = {"explore": "Explore's layer", "models": "A model's layer"}
 
@@ -73,6 +74,19 @@ def current():
         settings, trace, wrong = explored.current()
         return LookedAt(trace, settings, wrong)
     return LookedAt(unchanged().traces[model.layer()[0]])
+
+
+def to_save(looked, view):
+    """The Shown of what ``current`` is, for files: as ``view`` shows it, without what Explore changes in it and compares it with."""
+    from mha_viz.export.views import Shown
+
+    if looked.settings is not None:
+        of = Source(source_name(looked.settings), (looked.trace,), looked.settings)
+    else:
+        of = replace(model.looked_at(), traces=unchanged().traces)
+        if hasattr(of.settings, "interventions"):
+            of = replace(of, settings=replace(of.settings, interventions=""))
+    return Shown(of, looked.trace, replace(view, what_if="", weighting="weights", pinned=None))
 
 
 def say_what_is_wrong(changed=False):

@@ -1,7 +1,9 @@
-"""Save what is shown: the picture, drawn by the browser or as a file of its own, its numbers, and what to paste into a document."""
+"""Save what is shown: the picture, drawn by the browser or as a file of its own, its numbers, and what to paste into a document.
 
-from dataclasses import replace
-from shlex import quote
+A page tells what it shows by ``keep_for_saving`` and draws ``save`` in a popover; all else follows from the OnScreen that it kept.
+"""
+
+from dataclasses import dataclass
 
 import streamlit as st
 
@@ -22,77 +24,110 @@ PASTE = {  # what can be pasted, and its language
 CODE = {"PyTorch": "torch", "NumPy": "numpy", "pytest": "pytest"}
 
 
-def keep_for_saving(shown):
-    """What is shown now. A list, which a download's own thread can read: there is no session where that runs."""
-    st.session_state.setdefault("saved", [])[:] = [shown]
+@dataclass(frozen=True, eq=False)
+class OnScreen:
+    """What a page shows now: a ``view`` of ``shown``, a Shown, in a picture as wide as the ``room`` of this name, and what files of it are
+    called.
+
+    ``live`` is True where the browser can save the very picture that is on screen, zoom and marks included; any other is drawn anew.
+    ``place`` is the popover that saves it, where a page has several.
+    """
+
+    shown: object
+    view: str = "page"
+    room: str = "picture"
+    name: str = "attention"
+    live: bool = False
+    place: str = "save"
+
+    @property
+    def parts(self):
+        """What of the picture may be left out."""
+        from mha_viz.export.views import WITHOUT
+
+        return [part for part in PARTS if part not in WITHOUT.get(self.view, ())]
+
+    @property
+    def maps(self):
+        """True of the maps that Explore and Models show: their numbers and programs can be saved as well."""
+        return self.view == "page"
 
 
-def save():
+def keep_for_saving(on_screen, place="save"):
+    """What is shown now, None for nothing. A list, which a download's own thread can read: there is no session where that runs."""
+    st.session_state.setdefault(f"{place}_shown", [])[:] = [] if on_screen is None else [on_screen]
+
+
+def save(place="save"):
     """The popover's contents."""
-    saved, state = st.session_state.setdefault("saved", []), st.session_state
+    saved, state = st.session_state.setdefault(f"{place}_shown", []), st.session_state
     state.setdefault("dress", dict(DRESS))
     if not saved:
-        st.caption("Nothing is shown yet.")
+        st.caption("Nothing is drawn here that could be saved.")
         return
     picture(saved)
-    numbers(saved)
+    if saved[0].maps:
+        numbers(saved)
     to_paste(saved[0])
 
 
 def picture(saved):
     """Its format, its dress, and the button that saves it."""
-    dress = st.session_state.dress
+    dress, place = st.session_state.dress, saved[0].place
     st.markdown("**Picture**")
-    with st.container(horizontal=True, vertical_alignment="center", key="save_picture"):
-        held("format", st.segmented_control, "format", options=["PNG", "SVG", "PDF", "HTML"], required=True)
+    with st.container(horizontal=True, vertical_alignment="center", key=f"{place}_picture"):
+        held(place, "format", st.segmented_control, "format", options=["PNG", "SVG", "PDF", "HTML"], required=True)
         if dress["format"] == "PNG":
-            held("scale", st.segmented_control, "pixels", options=[1, 2, 4], format_func="{}×".format, required=True)
+            held(place, "scale", st.segmented_control, "pixels", options=[1, 2, 4], format_func="{}×".format, required=True)
     with st.expander("Theme, size, what to leave out", expanded=dressed()):
-        choose_dress()
+        choose_dress(saved[0])
     try:
         figure = figure_now(saved[0])
     except Wrong as wrong:
         say(wrong)
         return
-    name = f"{figure.out} ({'as on screen' if not dressed() else told(figure)})"
+    name, key = f"{figure.out} ({'as on screen' if not dressed() else told(figure)})", f"{place}_now"
     if dress["format"] in ("PNG", "SVG"):
-        st.button(f"Save {name}", key="save_now", type="primary", on_click=ask, args=(saved, figure))
+        st.button(f"Save {name}", key=key, type="primary", on_click=ask, args=(saved, figure))
         if wrong := st.session_state.pop("wrong_saving", None):
             say(wrong)
+        if not saved[0].live:
+            drawn_anew(place)
     elif dress["format"] == "HTML":
-        about = "One file that needs no network; pointing at a cell says its exact weight."
+        about = "One file that needs no network; pointing at a cell or a point says its exact value."
         st.download_button(
-            f"Save {name}", lambda: page_of(saved, figure), figure.out, "text/html", key="save_now", type="primary", on_click="ignore",
-            help=about,
+            f"Save {name}", lambda: page_of(saved, figure), figure.out, "text/html", key=key, type="primary", on_click="ignore", help=about
         )  # fmt: skip
     else:
         pdf(saved, figure, name)
 
 
-def choose_dress():
+def choose_dress(on_screen):
+    place, beside = on_screen.place, {"label_visibility": "visible"}
     with st.container(horizontal=True):
-        held("theme", st.selectbox, "theme", options=["as on screen", "light", "dark", "print"], width=150, label_visibility="visible")
-        held("width", st.text_input, "width", placeholder="as on screen", width=120, help="1104 px, 160 mm or 6.3 in; the height follows.",
-             label_visibility="visible")  # fmt: skip
-        held("font_size", st.text_input, "text size", placeholder="14 px, or 8 pt", width=120, help="8 pt or 14 px: of ordinary text.",
-             label_visibility="visible")  # fmt: skip
-        held("font", st.text_input, "font", placeholder="as on screen", width=140, label_visibility="visible")
+        held(place, "theme", st.selectbox, "theme", options=["as on screen", "light", "dark", "print"], width=150, **beside)
+        about = "1104 px, 160 mm or 6.3 in; the height follows."
+        held(place, "width", st.text_input, "width", placeholder="as on screen", width=120, help=about, **beside)
+        about = "8 pt or 14 px: of ordinary text."
+        held(place, "font_size", st.text_input, "text size", placeholder="14 px, or 8 pt", width=120, help=about, **beside)
+        held(place, "font", st.text_input, "font", placeholder="as on screen", width=140, **beside)
     with st.container(horizontal=True):
-        for part, label in PARTS.items():
-            held(part, st.checkbox, label, label_visibility="visible")
-        held("transparent", st.checkbox, "transparent", label_visibility="visible")
-    st.caption("Limits of the colours are set under Scale: with the same ones, all figures of a document agree.")
+        for part in on_screen.parts:
+            held(place, part, st.checkbox, PARTS[part], **beside)
+        held(place, "transparent", st.checkbox, "transparent", **beside)
+    if on_screen.maps:
+        st.caption("Limits of the colours are set under Scale: with the same ones, all figures of a document agree.")
 
 
-def held(name, widget, label, label_visibility="collapsed", **options):
+def held(place, name, widget, label, label_visibility="collapsed", **options):
     """The widget of one field of the dress, which outlives the popover."""
-    key = f"save_{name}"
+    key = f"{place}_{name}"
     st.session_state[key] = st.session_state.dress[name]
-    widget(label, key=key, on_change=take, args=(name,), label_visibility=label_visibility, **options)
+    widget(label, key=key, on_change=take, args=(place, name), label_visibility=label_visibility, **options)
 
 
-def take(name):
-    st.session_state.dress[name] = st.session_state[f"save_{name}"]
+def take(place, name):
+    st.session_state.dress[name] = st.session_state[f"{place}_{name}"]
 
 
 def dressed():
@@ -100,18 +135,18 @@ def dressed():
     return any(st.session_state.dress[name] != value for name, value in DRESS.items() if name not in ON_SCREEN)
 
 
-def figure_now(shown):
+def figure_now(on_screen):
     """The Figure of what is shown, dressed as it is set; raises Wrong for a width or a size that is none."""
     from mha_viz.components import measured_width
     from mha_viz.export.figure import figure_of
 
-    dress = dict(st.session_state.dress)
+    dress = {name: value for name, value in st.session_state.dress.items() if name not in PARTS or name in on_screen.parts}
     format = dress.pop("format").lower()
     if dress["theme"] == "as on screen":
         dress["theme"] = st.context.theme.type or "light"
-    dress["width"] = dress["width"] or f"{measured_width('picture')} px"
+    dress["width"] = dress["width"] or f"{measured_width(on_screen.room)} px"
     given = {name: value for name, value in dress.items() if name != "paste" and value not in ("", None)}
-    return figure_of(given | {"out": f"attention-item{shown.choice.item}.{format}"})
+    return figure_of(given | {"out": f"{on_screen.name}.{format}", "view": on_screen.view})
 
 
 def told(figure):
@@ -123,22 +158,30 @@ def ask(saved, figure):
     """Have the browser save the picture when it is next drawn, which is at once: what is on screen, or another dress of it."""
     from mha_viz.export.make import drawn
 
-    state = st.session_state
+    state, live = st.session_state, saved[0].live
     asked = {"format": figure.format, "name": figure.out.rpartition(".")[0], "scale": figure.scale, "size": None}
-    if dressed():
+    if dressed() or not live:
         try:
-            asked |= {"figure": drawn(figure, saved[0])[0], "size": figure.size}
+            asked |= {"figure": drawn(figure, saved[0].shown)[0], "size": figure.size}
         except Wrong as wrong:
             state.wrong_saving = wrong
             return
     state.saving = asked | {"serial": state.get("saving", {}).get("serial", 0) + 1}
-    draw(PICTURE)
+    if live:
+        draw(PICTURE)
+
+
+def drawn_anew(place):
+    """What draws the picture that was asked for last, and saves it."""
+    from mha_viz.components import saver
+
+    saver(st.session_state.get("saving", {"serial": 0}), key=f"{place}_saver")
 
 
 def page_of(saved, figure):
     from mha_viz.export.make import WRITERS, drawn
 
-    return WRITERS["html"](figure, saved[0], *drawn(figure, saved[0]))
+    return WRITERS["html"](figure, saved[0].shown, *drawn(figure, saved[0].shown))
 
 
 def pdf(saved, figure, name):
@@ -146,16 +189,16 @@ def pdf(saved, figure, name):
     from mha_viz.export.browser import Browser
     from mha_viz.export.make import drawn
 
-    state = st.session_state
-    if st.button(f"Make {name}", key="save_pdf", type="primary"):
+    state, place = st.session_state, saved[0].place
+    if st.button(f"Make {name}", key=f"{place}_pdf", type="primary"):
         try:
             with st.spinner("Drawing …"), Browser() as browser:
-                state.made_pdf = figure, saved[0], browser.picture(drawn(figure, saved[0])[0], "pdf", size=figure.size)
+                state.made_pdf = figure, saved[0], browser.picture(drawn(figure, saved[0].shown)[0], "pdf", size=figure.size)
         except Wrong as wrong:
             say(wrong)
     made = state.get("made_pdf")
     if made is not None and made[:2] == (figure, saved[0]):
-        st.download_button("Save it", made[2], figure.out, "application/pdf", key="save_now", on_click="ignore")
+        st.download_button("Save it", made[2], figure.out, "application/pdf", key=f"{place}_now", on_click="ignore")
 
 
 def numbers(saved):
@@ -173,8 +216,8 @@ def numbers(saved):
         for kind, (label, mime, help) in about.items():
             view, ending = ("layers", "csv") if kind == "statistics" else ("page", kind)
             st.download_button(
-                label, lambda view=view, ending=ending: WRITERS[ending](named(saved, ending, view), saved[0], None, ""),
-                f"{'statistics' if view == 'layers' else 'attention'}-item{saved[0].choice.item}.{ending}", mime, key=f"save_{kind}",
+                label, lambda view=view, ending=ending: WRITERS[ending](named(saved, ending, view), saved[0].shown, None, ""),
+                f"{'statistics' if view == 'layers' else 'attention'}-item{saved[0].shown.choice.item}.{ending}", mime, key=f"save_{kind}",
                 on_click="ignore", help=help,
             )  # fmt: skip
 
@@ -185,53 +228,37 @@ def named(saved, ending, view="page"):
     return Figure(out=f"attention.{ending}", view=view)
 
 
-def to_paste(shown):
+def to_paste(on_screen):
     """A text for a document or a report, with its button to copy."""
     st.markdown("**To paste**")
-    held("paste", st.selectbox, "what to paste", options=list(PASTE))
+    offered = [what for what in PASTE if what not in CODE or on_screen.maps]
+    if st.session_state.dress["paste"] not in offered:
+        st.session_state.dress["paste"] = offered[0]
+    held(on_screen.place, "paste", st.selectbox, "what to paste", options=offered)
     what = st.session_state.dress["paste"]
     try:
-        st.code(text_of(what, shown), language=PASTE[what], wrap_lines=True, height=260 if what in CODE else "content")
+        st.code(text_of(what, on_screen), language=PASTE[what], wrap_lines=True, height=260 if what in CODE else "content")
     except Wrong as wrong:
         say(wrong)
 
 
-def text_of(what, shown):
+def text_of(what, on_screen):
     from mha_viz.export import words
+    from mha_viz.export.command import command
     from mha_viz.export.figure import Figure
     from mha_viz.export.make import drawn
     from mha_viz.export.paste import PROGRAMS
 
+    shown, view = on_screen.shown, on_screen.view
     if what in CODE:
         return PROGRAMS[CODE[what]](shown)
-    caption, alt = words.caption(shown, "page"), drawn(Figure(), shown)[1]
+    caption, alt = words.caption(shown, view), drawn(Figure(view=view), shown)[1]
     if what == "caption":
         return caption
     if what == "alternative text":
         return alt
-    figure = figure_now(shown)
+    figure = figure_now(on_screen)
     return command(figure, shown) if what == "command" else words.markdown(figure.out, alt, caption)
-
-
-def command(figure, shown):
-    """The command that makes the same file: where this app is, or a file of the person's."""
-    from mha_viz.export.figure import specification
-    from mha_viz.export.words import address_of, view_address_of
-
-    told = ["python -m mha_viz export"]
-    if shown.source.settings is None:
-        told += ["--recording", quote(shown.source.name), "--address", quote(view_address_of(shown))]
-    else:
-        told += ["--address", quote(address_of(shown) or "?")]
-    for name, value in specification(replace(figure, view="page")).items():
-        if value is False:
-            told.append(f"--no-{name}")
-        elif value is True:
-            told.append(f"--{name.replace('_', '-')}")
-        else:
-            spelled = f"{value[0]:g} {value[1]}" if isinstance(value, tuple) else str(value)
-            told += [f"--{name.replace('_', '-')}", quote(spelled)]
-    return " ".join([*told, "--out", figure.out])
 
 
 def say(wrong):

@@ -10,7 +10,7 @@ from mha_viz.core.rules import Wrong
 from mha_viz.pages.changes import changes
 from mha_viz.pages.messages import say_error, say_findings, say_notes, say_wrong_view
 from mha_viz.pages.number_panel import number_panel
-from mha_viz.pages.save import keep_for_saving
+from mha_viz.pages.save import OnScreen, keep_for_saving
 from mha_viz.pages.shapes import chosen_number, what_average_hides
 from mha_viz.pages.toolbar import change
 from mha_viz.settings import View, read, to_address
@@ -56,7 +56,7 @@ def heads_and_average(subject, choose_cells, on_look=None):
     choice = choose(trace, view)
     a, pinned, wrong_pin = pinned_trace(subject, view)
     shown = Shown(subject.source, trace, view, a=pinned)
-    keep_for_saving(shown)
+    keep_for_saving(OnScreen(shown, name=f"attention-item{choice.item}", live=True))
     with st.container(key="findings"):
         say_wrong_view()
         for wrong in wrong_change:

@@ -7,12 +7,13 @@ import streamlit as st
 
 from mha_viz.pages import draft
 from mha_viz.pages.draft import CHOICES
-from mha_viz.pages.looked_at import begin, current, file_name, say_what_is_wrong, write_address
+from mha_viz.pages.looked_at import begin, current, file_name, say_what_is_wrong, to_save, write_address
 from mha_viz.pages.looked_at import told as told_of_layer
 from mha_viz.pages.messages import plain, say_wrong_view
+from mha_viz.pages.save import OnScreen, keep_for_saving, save
 from mha_viz.pages.shapes import token
 from mha_viz.pages.step_words import OF_HEAD, OF_KEY, SHORT, STAGES, formulas, symbols, told
-from mha_viz.pages.toolbar import change, show
+from mha_viz.pages.toolbar import change, lazy_popover, show
 from mha_viz.settings import STEPS
 
 LANGUAGE_WORDS = {"mathematics": "mathematics", "numpy": "NumPy from scratch", "torch": "PyTorch"}
@@ -53,6 +54,9 @@ def toolbar_alone():
         pick("head", "through", list(heads), -1 if together else choice.head, choose_head, 150, heads.get)
         pick_token("query", "follow query", L, choice.query, trace.query_tokens[choice.item])
         pick_token("key", "numbers for key", S, choice.key, trace.key_tokens[choice.item])
+        with lazy_popover("Save", "save") as opened:
+            if opened:
+                save()
 
 
 def pick(name, label, options, value, take, width, words):
@@ -119,6 +123,7 @@ def stage():
         with key, st.container(key="symbols"):
             symbol_key(step, trace)
         drawn(step, walked, looked.batch_first)
+        keep(step, walked, looked)
         st.html(told_of_layer(looked))
         left_out(walked)
     write_address()
@@ -238,10 +243,11 @@ def written(number):
 
 def drawn(step, walked, batch_first):
     """The tensors of the step as pictures, each with its shape in the present layout."""
+    from mha_viz.analysis.walkthrough import in_layout
     from mha_viz.components import room
     from mha_viz.figures import steps
 
-    tensors = [one if batch_first else replace(one, shape=sequence_first(one.shape)) for one in walked.tensors[step]]
+    tensors = in_layout(walked.tensors[step], batch_first)
     width = room("steps_room")
     if not tensors:
         return
@@ -252,10 +258,11 @@ def drawn(step, walked, batch_first):
     st.plotly_chart(figure, key=f"step_picture_{step}", theme=None, alt=alt, width="content", config=bare)
 
 
-def sequence_first(shape):
-    """The axes of tokens, [N, L, E], as they are where the sequence comes first; heads have no layout."""
-    N, *rest = shape.items()
-    return dict([rest[0], N, *rest[1:]]) if N[0] == "N" and len(shape) == 3 else shape
+def keep(step, walked, looked):
+    """What can be saved of this step: its picture, where it has one."""
+    shown = to_save(looked, replace(st.session_state.view, step=step))
+    name = f"step-{step}-item{walked.item}"
+    keep_for_saving(OnScreen(shown, "steps", "steps_room", name) if walked.tensors[step] else None)
 
 
 page()

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import shlex
 from dataclasses import asdict
 
 import numpy as np
@@ -9,14 +10,16 @@ import pytest
 from PIL import Image
 
 from mha_viz import View, synthetic
+from mha_viz.__main__ import main
 from mha_viz.export.browser import Browser
 from mha_viz.figures.heads import spec
-from tests.browser.person import eventually
+from tests.browser.person import IDLE, eventually
 from tests.browser.test_explore import follow
 
 pytestmark = pytest.mark.browser
 VIEW = View(head=4, cell=(10, 3), colors="viridis", scale="log")
 MASKED = {"padding": (3, 0, 0), "causal": True}
+SMALL = {"embed_dim": 16, "num_heads": 4, "seq_len": 6, "padding": 1}
 ALONE = "picture => Object.assign(picture.style, { position: 'fixed', inset: '0 auto auto 0', zIndex: 1e6 })"
 
 
@@ -60,6 +63,22 @@ def test_the_page_saves_the_same_picture_and_its_numbers(person, picture):
         for line in csv.DictReader(io.StringIO(saved(person, "save_csv").decode()))
     }
     assert lines["3", "4", "2"] == pytest.approx(weights[0, 3, 4, 2], rel=1e-6) and len(lines) == 9 * 20**2
+    person.page.keyboard.press("Escape")
+
+
+@pytest.mark.parametrize("page", ["Step by step", "Decode"])
+def test_the_command_that_a_page_gives_makes_the_very_picture_that_it_saves(person, page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    person.go(**SMALL, step="softmax", token=3)
+    person.page.get_by_role("link", name=page).click()
+    eventually(lambda: person.widget("popover_save").count() and person.page.locator(f"{IDLE} .main-svg").count())
+    png = saved(person, "save_now")
+    person.sees(".mha-saver", "Saved ")
+    person.pick("save_paste", "command")
+    person.sees("[data-testid=stPopoverBody]", "python -m mha_viz export")
+    command = shlex.split(person.text("[data-testid=stPopoverBody] code"))
+    assert main(command[3:]) == 0
+    agree(png, (tmp_path / command[-1]).read_bytes())
     person.page.keyboard.press("Escape")
 
 

@@ -74,7 +74,7 @@ def test_a_lesson_has_an_address():
         ({"address": SMALL, "layer": 1}, "there is 1, layer 0"),
         ({"address": SMALL, "view": "difference"}, "something to compare with"),
         ({"address": SMALL, "view": "curves"}, "for a shipped model"),
-        ({"address": "?source=trained", "view": "decode"}, "Explore's settings"),
+        ({"address": "?source=trained&model=look-both-ways-2", "view": "decode"}, "not causal"),
         ({"address": "?seed"}, "must spell settings"),
         ({"recording": "gone.safetensors"}, "no such file|No such file|cannot be read"),
         ({"address": SMALL, "view": "softmax", "bar": False}, "has no bar"),

@@ -1,0 +1,25 @@
+"""The command that makes a figure again."""
+
+from dataclasses import replace
+from shlex import quote
+
+from mha_viz.export.figure import specification
+from mha_viz.export.words import address_of, view_address_of
+
+
+def command(figure, shown):
+    """What makes the file of this Figure of a Shown: where this app is, or a file of the person's."""
+    if shown.source.settings is None:
+        figure = replace(figure, recording=shown.source.name, address=view_address_of(shown))
+    else:
+        figure = replace(figure, address=address_of(shown) or "?")
+    told = [_option(name, value) for name, value in specification(figure).items()]
+    return " ".join(["python -m mha_viz export", *told, "--out", quote(figure.out)])
+
+
+def _option(name, value):
+    """A field of a Figure as the command line has it."""
+    spelled = name.replace("_", "-")
+    if isinstance(value, bool):
+        return f"--{spelled}" if value else f"--no-{spelled}"
+    return f"--{spelled} {quote(f'{value[0]:g} {value[1]}' if isinstance(value, tuple) else str(value))}"
