@@ -13,6 +13,7 @@ from mha_viz.figures.widths import widened
 
 NARROW, NARROW_FOR_THREE = 640, 860  # px: below, two large maps or more, or three, stand one above the other
 CAPTION = 22  # px: a line of words above everything
+LARGE, EVEN = 128, 6  # px of tiles that may be smaller for full rows; a quarter of empty places weighs 0.75^−6, 5.6 times the area
 GAP = 12  # px between tiles of the strip
 LABELS = {"line": 144, "lines": 78, "percent": 52, "number": 16}  # px that the labels of tiles take, see Strip
 LABEL_HEIGHTS = {"line": 22, "lines": 40, "percent": 22, "number": 20}  # px
@@ -223,7 +224,8 @@ def arrange(
 def arrange_all(
     width, tiles, queries, keys, row_texts, column_texts, numbered=False, bar_ticks=BAR_TICKS, labels=LABELS, parts=ALL
 ):
-    """The Geometry of so many tiles alone, as large as the width allows and two screens hold: see ``arrange``."""
+    """The Geometry of so many tiles alone, as large as the width allows and two screens hold, in rows that are as full as can be
+    without making them small: see ``arrange``."""
     stacked, labels = width < NARROW, labels if parts.title else None
     margins = Margins(stacked, parts)
     budget = 2 * (640 if stacked else min(max(0.58 * width, 540), 820))
@@ -260,7 +262,17 @@ def arrange_all(
     most = max(min(tiles, int((width - left - beside + GAP) // (_least(labels)[0] + 24 + GAP))), 1)
     grids = [grid(columns) for columns in range(1, most + 1)]
     fitting = [place for place in grids if place.height <= budget] or [min(grids, key=lambda place: place.height)]
-    return max(fitting, key=lambda place: (place.strip.tile[0] * place.strip.tile[1], -place.height))
+
+
+    numbers = [place for place in fitting if has_numbers(queries, keys, place.strip.cell)]
+    large = [place for place in numbers or fitting if max(place.strip.tile) >= LARGE]
+
+    def worth(place):
+        wide, high = place.strip.tile
+        full = tiles / (place.strip.columns * place.strip.rows)
+        return wide * high * full ** (EVEN if large else 0), -place.height
+
+    return max(large or fitting, key=worth)
 
 
 def arrange_grid(width, rows, columns, queries, keys, left, bar_ticks=BAR_TICKS, labels=LABELS, parts=ALL):
@@ -374,6 +386,11 @@ def _label_columns(cell_for, text, numbered, parts):
             return labels, cell
     labels = lying if text <= 32 else standing  # not every column can be named
     return labels, cell_for(labels)
+
+
+def has_numbers(queries, keys, cell):
+    """Whether cells of this size hold the numbers of a map of so many."""
+    return max(queries, keys) <= 8 and cell[0] >= 30 and cell[1] >= 18
 
 
 def nice_step(least):

@@ -7,7 +7,7 @@ import numpy as np
 from mha_viz.core.pool import Pool
 from mha_viz.figures import around, tiles
 from mha_viz.figures.axes import STRIP, Side, axes, cell_axes, name_axes, named
-from mha_viz.figures.geometry import ROW_PITCH
+from mha_viz.figures.geometry import ROW_PITCH, has_numbers
 from mha_viz.figures.labels import Names
 from mha_viz.figures.scale import Scale
 from mha_viz.figures.theme import FONT, readable_on
@@ -48,7 +48,7 @@ class Map:
 
     def numbers(self, hidden, cell, where, first, theme):
         """Its values printed in the cells of at most 8 × 8, where they fit; ``hidden`` [L, S] bool hold none."""
-        if max(self.values.shape) > 8 or cell[0] < 30 or cell[1] < 18:
+        if not has_numbers(*self.values.shape, cell):
             return []
         digits = 3 if cell[0] >= (52 if self.signed else 44) else 2
         colors = [readable_on(self.scale.color_at(theme, value)) for value in self.scale.drawn(self.values)[~hidden].tolist()]

@@ -180,3 +180,20 @@ def test_maps_of_cells_of_whole_px_start_on_whole_px(length):
     for box in (*(map.box for map in place.maps), *(place.strip.place(i) for i in range(8))):
         assert box.x == int(box.x) and box.y == int(box.y)
     assert place.maps[0].cell[0] == int(place.maps[0].cell[0])
+
+
+@pytest.mark.parametrize(
+    ("width", "tiles", "columns"),
+    [
+        (1104, 3, 3), (794, 3, 3), (552, 3, 3), (1104, 8, 4), (1104, 7, 4),  # full rows, or all but
+        (390, 3, 1), (552, 8, 2), (1104, 5, 3), (1104, 9, 3), (1104, 13, 4), (390, 13, 3),  # which would make these too small
+    ],
+)  # fmt: skip
+def test_tiles_stand_in_full_rows_where_that_leaves_them_large(width, tiles, columns):
+    strip = arrange_all(width, tiles, 20, 20, 14, 14, True).strip
+    assert (strip.columns, strip.rows) == (columns, -(-tiles // columns))
+
+
+@pytest.mark.parametrize(("tiles", "width"), [(5, 1104), (3, 552)])
+def test_full_rows_cost_no_numbers(tiles, width):
+    assert arrange_all(width, tiles, 6, 6, 40, 40).strip.cell[0] >= 30
