@@ -42,6 +42,7 @@ class Picture {
     this.gone.abort();
     this.observer.disconnect();
     clearTimeout(this.resizing);
+    clearTimeout(this.sending);
     if (this.drawn) window.Plotly.purge(this.plot);
   }
 

@@ -54,7 +54,7 @@ def live(figure, *, key, alt, on_choose=None, on_reset=None, on_look=None, on_zo
 
     def chosen():
         last, meta = st.session_state.get(answered, 0), figure["layout"]["meta"]
-        new = [choice for choice in _choices(st.session_state[key]["cell"]) if choice["serial"] > last]
+        new = [choice for choice in _choices(_sent(key, "cell")) if choice["serial"] > last]
         st.session_state[answered] = max((choice["serial"] for choice in new), default=last)
         choices = [choice for choice in (_checked(choice, meta) for choice in new) if choice is not None]
         if on_choose is not None and choices:
@@ -66,7 +66,7 @@ def live(figure, *, key, alt, on_choose=None, on_reset=None, on_look=None, on_zo
 
     def zoomed():
         if on_zoom is not None:
-            on_zoom(*_in_sight(st.session_state[key].get("zoom"), figure["layout"]["meta"]["sides"][-1]))
+            on_zoom(*_in_sight(_sent(key, "zoom"), figure["layout"]["meta"]["sides"][-1]))
 
     said = {"alt": alt, "save": save, "answered": st.session_state.get(answered, 0), "zooms": on_zoom is not None}
     looked = on_look or _again
@@ -78,8 +78,14 @@ def live(figure, *, key, alt, on_choose=None, on_reset=None, on_look=None, on_zo
 
 def measured_width(key):
     """px that the browser has for the picture ``key``, a multiple of 8; DEFAULT_WIDTH before it was first drawn."""
-    width = st.session_state.get(key, {}).get("width")
+    width = _sent(key, "width")
     return min(max(width, 320), 3840) // 8 * 8 if isinstance(width, int) else DEFAULT_WIDTH
+
+
+def _sent(key, name):
+    """What the browser last said of the picture ``key``; None where it said nothing, or where the session has forgotten the picture
+    by the time the browser's word of it arrives."""
+    return st.session_state.get(key, {}).get(name)
 
 
 def _again():

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import TimeoutError
 
-from tests.components.visit import go
+from tests.components.visit import go, wait_until_visited
 
 PAGE = Path(__file__).with_name("page.py")
 AT = """(plot, [tile, query, key]) => {
@@ -284,6 +284,18 @@ def test_clicks_that_are_quicker_than_the_server_all_arrive_once_and_in_order(li
     wait_until_chosen(page, f"head {maps(page).evaluate('plot => plot.layout.meta.chosen.head')} query 0 key 4")
     click(page, 3, 2, 1)
     page.wait_for_function("text => document.body.innerText.includes(text)", arg=f"pressed: {[*cells, (2, 1)]}")
+
+
+def test_a_choice_that_is_overtaken_by_another_visit_breaks_nothing(live):
+    page = live(heads=2, queries=5)
+    maps(page).evaluate("""plot => {
+        history.pushState({}, "", "?visit=overtaking&heads=2&queries=5");
+        window.dispatchEvent(new PopStateEvent("popstate"));
+        for (const key of ["ArrowDown", "ArrowUp", "Enter"]) plot.dispatchEvent(new KeyboardEvent("keydown", { key }));
+    }""")
+    wait_until_visited(page, "overtaking")
+    page.wait_for_timeout(300)  # in which the choice is heard
+    assert maps(page).is_visible() and page.locator("[data-testid=stException]").count() == 0
 
 
 def test_keys_move_and_press_only_where_enter_or_space_is_struck(live):

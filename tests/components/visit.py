@@ -28,7 +28,11 @@ def go(page, address, case):
         page.evaluate(GO, query)
     else:
         page.goto(f"{address}/{query}")
-    visit = query.split("&")[0].removeprefix("?visit=")
+    wait_until_visited(page, query.split("&")[0].removeprefix("?visit="))
+
+
+def wait_until_visited(page, visit):
+    """In a test: wait for the picture of this visit, and of no other."""
     page.wait_for_function(
         "visit => { const plots = document.querySelectorAll('.mha-maps');"
         " return plots.length === 1 && plots[0].closest(`.st-key-picture-${visit}`) && plots[0]._fullLayout?.meta"
