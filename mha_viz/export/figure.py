@@ -121,8 +121,8 @@ class Figure:
         one_of("format", self.format, FORMATS)
         if self.settings and self.recording:
             raise Wrong("recording", self.recording, "stands beside settings: a figure is of one of them.", [{"settings": None}])
-        if self.format in ("html", "json") and self.font_size is not None:
-            rule = f"is for {', '.join(PICTURES)}: {self.format} is drawn in px, its text at {TEXT}."
+        if self.format == "json" and self.font_size is not None:
+            rule = f"is for {', '.join(PICTURES)} and html: json is in px, its text at {TEXT}."
             raise Wrong("font_size", _told(self.font_size), rule, [{"font_size": None}])
         if not NARROWEST <= self.drawn_width <= WIDEST:
             nearest = min(max(self.drawn_width, NARROWEST), WIDEST) / self.drawn_width
@@ -158,6 +158,11 @@ class Figure:
     def drawn_width(self):
         """px that the figure is drawn in: what makes ordinary text as large as it should be once the figure is as wide as it should."""
         return round(_px(self.size) * TEXT / _px(self.text_size))
+
+    @property
+    def enlarged(self):
+        """How large a px that the figure is drawn in becomes."""
+        return _px(self.size) / self.drawn_width
 
     def named(self, folder):
         """The same with the names of its files seen from ``folder``."""

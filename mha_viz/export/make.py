@@ -141,7 +141,7 @@ def recording(figure, what, spec, alt):
 
 
 def page(figure, what, spec, alt):
-    return figure_page(spec, what.source.name, alt, words.caption(what, figure.view)).encode()
+    return figure_page(spec, what.source.name, alt, words.caption(what, figure.view), figure.enlarged).encode()
 
 
 def markdown(figure, what, spec, alt):

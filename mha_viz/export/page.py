@@ -14,13 +14,16 @@ def figure_div(spec):
     return pio.to_html(figure, include_plotlyjs=True, full_html=False, config=BARE, div_id="figure")
 
 
-def figure_page(spec, title, alt, caption):
-    """A whole page of one figure, the ``alt`` text for who does not see it and the ``caption`` below it."""
+def figure_page(spec, title, alt, caption, enlarged=1):
+    """A whole page of one figure, ``enlarged`` so many times, the ``alt`` text for who does not see it and the ``caption`` below it."""
     ground, text = spec["layout"]["paper_bgcolor"], spec["layout"]["font"]["color"]
+    width, height = (f"{spec['layout'][side] * enlarged:.6g}px" for side in ("width", "height"))
+    # Plotly finds the cell under the pointer through a transform; through zoom it does not.
+    size = f"width: {width}; height: {height}; transform: scale({enlarged:.6g}); transform-origin: 0 0"
     style = f"body {{ font: 16px/1.5 system-ui, sans-serif; margin: 1rem; color: {text}; background: {ground} }} figure {{ margin: 0 }}"
     return (
         "<!doctype html><html lang='en'><meta charset='utf-8'><meta name='viewport' content='width=device-width'>"
-        f"<title>{escape(title)}</title><style>{style} figcaption {{ max-width: {spec['layout']['width']}px }}</style>"
-        f"<figure><div role='img' aria-label='{escape(alt, quote=True)}'>{figure_div(spec)}</div>"
+        f"<title>{escape(title)}</title><style>{style} figcaption {{ max-width: {width} }}</style>"
+        f"<figure><div role='img' aria-label='{escape(alt, quote=True)}' style='{size}'>{figure_div(spec)}</div>"
         f"<figcaption>{escape(caption)}</figcaption></figure></html>"
     )

@@ -49,7 +49,7 @@ def test_the_ending_names_the_format():
         ({"code": "jax"}, "torch, numpy, pytest"),
         ({"out": ""}, "must be a text"),
         ({"settings": "a.json", "recording": "b.npz"}, "one of them"),
-        ({"out": "a.html", "font_size": "9 pt"}, "html is drawn in px"),
+        ({"out": "a.json", "font_size": "9 pt"}, "json is in px"),
         ({"colour": "red"}, "is no setting"),
         ({"head": 3}, "is heads meant"),
     ],

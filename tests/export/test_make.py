@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 
 import numpy as np
@@ -215,6 +216,16 @@ def test_html_needs_no_network_and_holds_exact_weights(tmp_path):
     assert "weight %{z:.6f}" in text and "<figcaption>" in text and "aria-label='" in text
     outside = text.replace("https://plotly.com", "").split("<figure>")[0]
     assert "src=" not in outside and "href=" not in outside
+
+
+@pytest.mark.parametrize(
+    ("size", "wide", "enlarged"),
+    [({}, "1104px", 1), ({"width": (160, "mm")}, "604.724px", 0.762), ({"width": (400, "px"), "font_size": (7, "px")}, "400px", 0.5)],
+)
+def test_html_is_as_wide_as_asked_with_its_text_as_large(size, wide, enlarged):
+    page = made(Figure(out="a.html", address=SMALL, **size), None)[0].decode()
+    assert f"style='width: {wide}; " in page
+    assert float(re.search(r"transform: scale\((.*?)\)", page)[1]) == pytest.approx(enlarged, abs=0.001)
 
 
 def test_markdown_shows_the_image_and_its_caption(tmp_path):
