@@ -15,9 +15,11 @@ def options(parser):
     what.add_argument("--recording", metavar="FILE", help="a recording, weights or attention maps")
     what.add_argument("--layer", type=int, help="which one of several")
     what.add_argument("--against", metavar='"?…"|FILE', help="A of a difference: an address, or a file")
+    what.add_argument("--results", metavar="FILE|TASK", help="what profile --json or quality wrote, or a task whose quality ships")
+    what.add_argument("--at-length", type=int, help="of a profile: where head counts stand beside each other")
     look = parser.add_argument_group("showing what")
     views = "page (default), heads, head, average, pair, lines, difference, layers, terms, softmax, cell, steps, decode, curves"
-    look.add_argument("--view", help=f"{views}, window, screen")
+    look.add_argument("--view", help=f"{views}, window, profile, quality, screen")
     look.add_argument("--heads", help='by number, "mean" for their average: 2,5,mean (default: all)')
     look.add_argument("--limits", help="where colours begin and end: 0,0.5")
     dress = parser.add_argument_group("dressed how")

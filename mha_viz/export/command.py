@@ -4,12 +4,15 @@ from dataclasses import replace
 from shlex import quote
 
 from mha_viz.export.figure import specification
+from mha_viz.export.measured import Measured
 from mha_viz.export.words import address_of, view_address_of
 
 
 def command(figure, shown):
-    """What makes the file of this Figure of a Shown: where this app is, or a file of the person's."""
-    if shown.source.settings is None:
+    """What makes the file of this Figure of a Shown or a Measured: where this app is, or a file of the person's."""
+    if isinstance(shown, Measured):
+        figure = replace(figure, results=shown.name, at_length=shown.at_length)
+    elif shown.source.settings is None:
         figure = replace(figure, recording=shown.source.name, address=view_address_of(shown))
     else:
         figure = replace(figure, address=address_of(shown) or "?")

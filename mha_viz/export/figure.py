@@ -6,14 +6,17 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from mha_viz.core.rules import Wrong, one_of
+from mha_viz.export import measured
 from mha_viz.export.views import MEAN, VIEWS
 from mha_viz.settings import View, ruled_value
 from mha_viz.settings.rules import check, choice, flag, number, optional, ruled
 from mha_viz.settings.spelling import unknown
+from mha_viz.studies.quality import shipped_tasks
 
 PICTURES = ("png", "svg", "pdf")  # formats that a browser draws
 SCREEN = "screen"  # the view that is the page itself, as the app shows it
 FORMATS = (*PICTURES, "html", "json", "csv", "npz", "safetensors", "md", "py")
+OF_RESULTS = (*PICTURES, "html", "json", "csv", "md")  # formats of what was measured
 PX = {"px": 1.0, "in": 96.0, "mm": 96 / 25.4, "pt": 96 / 72}  # CSS: 96 px are an inch
 TEXT = 14  # px of ordinary text in a figure that is drawn at its own size
 PRINTED = (8.0, "pt")  # the same in a figure whose size is one on paper
@@ -80,6 +83,9 @@ class Figure:
     ``address`` beside a file says how that is shown. ``against`` is A of a difference, an address or a file, in place of what the
     address pins. ``layer`` chooses one of several.
 
+    It is of ``results`` in place of attention: the name of a file that `profile --json` or `quality` wrote, or of a task whose quality
+    ships; of a profile head counts stand beside each other ``at_length``.
+
     ``view`` is one of VIEWS, or "screen", the page of the address as the app shows it, ``width`` px wide; ``heads`` are those that it
     shows, "mean" among them for their average, all where None; ``limits`` fix the ends of the colours, so that all figures of a
     document agree.
@@ -100,7 +106,9 @@ class Figure:
     recording: str | None = ruled(None, optional(text))
     against: str | None = ruled(None, optional(text))
     layer: int | None = ruled(None, optional(number(0)))
-    view: str = ruled("page", choice(*VIEWS, SCREEN))
+    results: str | None = ruled(None, optional(text))
+    at_length: int | None = ruled(None, optional(number(2)))
+    view: str = ruled("page", choice(*VIEWS, *measured.VIEWS, SCREEN))
     heads: tuple | None = ruled(None, optional(maps))
     limits: tuple[float, float] | None = ruled(None, optional(pair_of_limits))
     theme: str = ruled("light", choice("light", "dark", "print"))
@@ -121,6 +129,8 @@ class Figure:
         one_of("format", self.format, FORMATS)
         if self.settings and self.recording:
             raise Wrong("recording", self.recording, "stands beside settings: a figure is of one of them.", [{"settings": None}])
+        if self.results:
+            self._check_results()
         if self.format == "json" and self.font_size is not None:
             rule = f"is for {', '.join(PICTURES)} and html: json is in px, its text at {TEXT}."
             raise Wrong("font_size", _told(self.font_size), rule, [{"font_size": None}])
@@ -133,6 +143,15 @@ class Figure:
                 "another width, or another font_size."
             )
             raise Wrong("width", _told(self.size), rule, [{"width": right}])
+
+    def _check_results(self):
+        """Raises Wrong where results stand beside what is of attention alone."""
+        for name in ("settings", "address", "recording", "against", "layer", "heads", "limits"):
+            if getattr(self, name) is not None:
+                raise Wrong(name, getattr(self, name), "is of attention, and stands beside results.", [{name: None}])
+        if self.format in ("npz", "safetensors", "py"):
+            right = str(Path(self.out).with_suffix(".csv"))
+            raise Wrong("out", self.out, f"would hold attention, and results have none: {', '.join(OF_RESULTS)}.", [{"out": right}])
 
     @property
     def format(self):
@@ -167,6 +186,8 @@ class Figure:
     def named(self, folder):
         """The same with the names of its files seen from ``folder``."""
         seen = {name: str(Path(folder) / value) for name in ("settings", "recording", "out") if (value := getattr(self, name))}
+        if self.results and self.results not in shipped_tasks():
+            seen["results"] = str(Path(folder) / self.results)
         if self.against and "?" not in self.against:
             seen["against"] = str(Path(folder) / self.against)
         return replace(self, **seen)

@@ -11,6 +11,8 @@ from mha_viz.core.rules import Wrong, one_of
 from mha_viz.export import long_views, words
 from mha_viz.export.browser import Browser
 from mha_viz.export.figure import PICTURES, SCREEN
+from mha_viz.export.measured import VIEWS as OF_RESULTS
+from mha_viz.export.measured import Measured, measured
 from mha_viz.export.page import figure_page
 from mha_viz.export.paste import PROGRAMS
 from mha_viz.export.screen import screen
@@ -36,7 +38,13 @@ from mha_viz.studies.lessons import LESSONS
 
 
 def shown(figure):
-    """What a Figure is of. Raises Wrong where that cannot be had, or where what it asks for is not there."""
+    """What a Figure is of, a Shown or a Measured. Raises Wrong where that cannot be had, or where what it asks for is not there."""
+    if figure.results:
+        return measured(figure.results, figure.view, figure.at_length)
+    for name, needy in (("view", figure.view in OF_RESULTS), ("at_length", figure.at_length is not None)):
+        if needy:
+            rule = "is of what was measured: name it with results, a file of `profile --json` or `quality`, or a task whose quality ships."
+            raise Wrong(name, getattr(figure, name), rule)
     file, address = figure.recording or figure.settings, figure.address
     if file:
         view = view_of_address(address) if address else View()
@@ -80,10 +88,14 @@ def against(spelled, layer):
 def drawn(figure, what):
     """(the spec of its picture, what that shows in words)."""
     parts = {name: getattr(figure, name) for name in PARTS}
-    strange = [name for name in WITHOUT.get(figure.view, ()) if not parts[name]]
+    view = what.view if isinstance(what, Measured) else figure.view
+    strange = [name for name in WITHOUT.get(view, ()) if not parts[name]]
     if strange:
         rule = f"has no {' or '.join(strange)} that could be left out."
-        raise Wrong("view", figure.view, rule, [dict.fromkeys(strange, True)])
+        raise Wrong("view", view, rule, [dict.fromkeys(strange, True)])
+    if isinstance(what, Measured):
+        spec, alt = what.picture(figure.theme, figure.drawn_width)
+        return dressed(spec, figure.transparent, figure.font), alt
     dress = {"theme": figure.theme, "width": figure.drawn_width, "parts": Parts(**parts)}
     name, views = "page" if figure.view == SCREEN else figure.view, long_views.VIEWS if what.long else VIEWS
     if what.long:
@@ -114,7 +126,9 @@ def made(figure, browser):
 
 
 def table(figure, what, spec, alt):
-    """CSV: of layers, the statistics of every head; else the weights of the heads that are shown."""
+    """CSV: of what was measured its numbers; of layers, the statistics of every head; else the weights of the heads that are shown."""
+    if isinstance(what, Measured):
+        return what.table.encode()
     check_whole(figure, what)
     if figure.view == "layers":
         return statistics_table(what.source.traces, what.item).encode()
@@ -141,11 +155,15 @@ def recording(figure, what, spec, alt):
 
 
 def page(figure, what, spec, alt):
-    return figure_page(spec, what.source.name, alt, words.caption(what, figure.view), figure.enlarged).encode()
+    return figure_page(spec, what.title, alt, caption_of(figure, what), figure.enlarged).encode()
 
 
 def markdown(figure, what, spec, alt):
-    return words.markdown(f"{Path(figure.out).stem}.svg", alt, words.caption(what, figure.view)).encode()
+    return words.markdown(f"{Path(figure.out).stem}.svg", alt, caption_of(figure, what)).encode()
+
+
+def caption_of(figure, what):
+    return what.caption if isinstance(what, Measured) else words.caption(what, figure.view)
 
 
 WRITERS = {  # by format, of those that no browser draws

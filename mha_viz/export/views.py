@@ -31,6 +31,10 @@ class Shown:
     a: Trace | None = None
 
     @property
+    def title(self):
+        return self.source.name
+
+    @property
     def numbers(self):
         """The heads by number alone, None for all."""
         return None if self.heads is None else tuple(head for head in self.heads if head != MEAN) or None
@@ -210,6 +214,7 @@ VIEWS: dict[str, Callable] = {
 PARTS = ("title", "labels", "bar", "legend", "values")
 WITHOUT = {  # parts that a view does not have, and so cannot leave out
     "terms": ("bar", "legend"), "softmax": ("bar", "legend"), "cell": ("bar",), "steps": ("bar", "legend"), "curves": PARTS,
+    "profile": PARTS, "quality": PARTS,
 }  # fmt: skip
 
 

@@ -38,8 +38,12 @@ def caption(shown, name):
     address = address_of(shown)
     if address:
         parts.append(f"Settings: {address}.")
+    return " ".join([*parts, made_by()])
+
+
+def made_by():
     libraries = ", ".join(f"{name} {metadata.version(name)}" for name in ("torch", "numpy"))
-    return " ".join([*parts, f"Made by MHA Explorer {app_version()} with {libraries}."])
+    return f"Made by MHA Explorer {app_version()} with {libraries}."
 
 
 def step(shown):

@@ -11,20 +11,27 @@ from mha_viz.figures.curves import apart
 from mha_viz.figures.theme import FONT, THEMES
 from mha_viz.figures.widths import width_of
 
-WIDE = 1000  # px from which the plots of a row stand beside each other
-HEIGHT, ABOVE, BELOW, LEFT = 190, 30, 46, 64  # px of a plot, and of what stands around it
+LEAST = 110  # px across of a plot, at which those of a row still stand beside each other
+HEIGHT, ABOVE, BELOW, LEFT, RIGHT = 190, 30, 46, 64, 14  # px of a plot, and of what stands around it, names at the right left out
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "star", "pentagon")
 
 
 @dataclass(frozen=True)
 class Line:
-    """``y`` over ``x``, named ``name``. ``spread`` are (low, high) of each; ``beside`` what is drawn dotted with it, over the same x."""
+    """``y`` over ``x``, named ``name``. ``spread`` are (low, high) of each; ``beside`` what is drawn dotted with it, over the same x, or
+    alone where ``y`` is empty."""
 
     name: str
     x: list
     y: list
     spread: list | None = None
     beside: list | None = None
+
+    @property
+    def end(self):
+        """Where its name stands; None where nothing is drawn."""
+        drawn = self.y or self.beside
+        return drawn[-1] if drawn else None
 
 
 @dataclass(frozen=True)
@@ -48,9 +55,9 @@ def span_of(lines):
 
 
 def plots(rows, theme="light", width=1100):
-    """The figure of these ``rows`` of Plots, as many in each; where there is little room, one under the other."""
+    """The figure of these ``rows`` of Plots, as many in each; where there is little room, by halves, or one under the other."""
     theme, every = THEMES[theme], [plot for row in rows for plot in row]
-    columns = len(rows[0]) if width >= WIDE else 1
+    columns = _columns(rows, width)
     high = math.ceil(len(every) / columns) * (ABOVE + HEIGHT + BELOW)
     room = [max((_room(line.name) for plot in every[column::columns] for line in plot.lines), default=0) for column in range(columns)]
     data, notes, axes = [], [], {}
@@ -66,6 +73,13 @@ def plots(rows, theme="light", width=1100):
     return go.Figure({"data": data, "layout": layout})
 
 
+def _columns(rows, width):
+    """How many plots stand beside each other."""
+    each = LEFT + LEAST + max((_room(line.name) for row in rows for plot in row for line in plot.lines), default=0) + RIGHT
+    whole = len(rows[0])
+    return next((count for count in (whole, whole // 2) if count and whole % count == 0 and width >= count * each), 1)
+
+
 def _room(name):
     """px that a name takes, its tags left out."""
     return width_of(name.replace("<sup>", "").replace("</sup>", ""), 13)
@@ -75,14 +89,14 @@ def _box(number, columns, width, high, names):
     """(left, right, bottom, top) of a plot as shares of the figure; at its right there are so many px for names."""
     row, column = divmod(number, columns)
     top, left = row * (ABOVE + HEIGHT + BELOW) + ABOVE, column * width / columns
-    return (left + LEFT) / width, (left + width / columns - names - 14) / width, 1 - (top + HEIGHT) / high, 1 - top / high
+    return (left + LEFT) / width, (left + width / columns - names - RIGHT) / width, 1 - (top + HEIGHT) / high, 1 - top / high
 
 
 def _lines(data, notes, number, box, plot, theme):
     """The lines of a plot, their names, and its title."""
     (left, right, bottom, top), (low, high) = box, plot.span
     place = math.log10 if plot.log else float
-    ends = apart([(place(line.y[-1]) - low) / (high - low) if line.y else 0 for line in plot.lines], 17 / HEIGHT)
+    ends = apart([(place(line.end) - low) / (high - low) if line.end is not None else 0 for line in plot.lines], 17 / HEIGHT)
     for i, (line, end) in enumerate(zip(plot.lines, ends, strict=True)):
         color = "rgb({:.0f},{:.0f},{:.0f})".format(*theme.ink_at(0.5 + 0.5 * (i + 1) / len(plot.lines)))
         common = {"type": "scatter", "x": line.x, "xaxis": f"x{number + 1}", "yaxis": f"y{number + 1}", "name": line.name}
@@ -98,8 +112,9 @@ def _lines(data, notes, number, box, plot, theme):
         if line.spread:
             below, above = ([abs(ends[side] - y) for ends, y in zip(line.spread, line.y, strict=True)] for side in (0, 1))
             drawn["error_y"] = {"type": "data", "array": above, "arrayminus": below, "color": color, "thickness": 1.5, "width": 3}
-        data.append(drawn)
         if line.y:
+            data.append(drawn)
+        if line.end is not None:
             notes.append(_note(line.name, right, bottom + end * (top - bottom), theme, 13, xanchor="left", xshift=6, yanchor="middle"))
     notes.append(_note(f"<b>{plot.title}</b>", left, top, theme, 14, xanchor="left", yanchor="bottom", yshift=4))
 
@@ -107,11 +122,12 @@ def _lines(data, notes, number, box, plot, theme):
 def _axes(number, box, plot, theme):
     (left, right, bottom, top), (low, high) = box, plot.span
     at = sorted({x for line in plot.lines for x in line.x})
+    beyond = max(0.06, 0.06 * math.log10(at[-1] / at[0])) if at else 0  # room for the outermost marks
     common = {"zeroline": False, "fixedrange": True, "tickfont": {"size": 13}}
     across = common | {
         "type": "log", "domain": [left, right], "anchor": f"y{number + 1}", "showgrid": False, "showline": True, "linecolor": theme.line,
         "tickvals": at, "ticktext": [f"{x:,}" for x in at], "title": {"text": plot.across, "font": {"size": 14}, "standoff": 4},
-        "range": [math.log10(at[0]) - 0.06, math.log10(at[-1]) + 0.06] if at else [0, 1],
+        "range": [math.log10(at[0]) - beyond, math.log10(at[-1]) + beyond] if at else [0, 1],
     }  # fmt: skip
     upwards = common | {
         "type": "log" if plot.log else "linear", "domain": [bottom, top], "anchor": f"x{number + 1}", "gridcolor": theme.line,

@@ -10,13 +10,12 @@ LEAST = 1e-6  # nats: results are kept to six decimals, and a logarithmic axis h
 
 def quality_figure(quality, theme="light", width=1100):
     """Held-out accuracy and loss, medians with bars from the worst seed to the best, and time and peak memory of one layer on a batch, over
-    head count. Dotted beside the accuracy: one head, at every head count."""
-    accuracy, loss = _seeds(quality, "accuracy", "trained"), _seeds(quality, "loss", "loss")
-    uniform = _seeds(quality, "uniform", "uniform attention")
-    one = [accuracy.y[0]] * len(accuracy.x) if accuracy.x[:1] == [1] else None
-    accuracy = Line("trained", accuracy.x, accuracy.y, accuracy.spread, one)
+    head count. Beside the accuracy uniform attention and, dotted, one head at every head count."""
+    accuracy, loss = _seeds(quality, "accuracy", "trained"), _seeds(quality, "loss", "trained")
+    uniform = _seeds(quality, "uniform", "uniform")
+    one = (Line("one head", accuracy.x, [], beside=[accuracy.y[0]] * len(accuracy.x)),) if accuracy.x[:1] == [1] else ()
     row = [
-        Plot("right answers", "heads", "share", (uniform, accuracy), (0, 1.05), "{:.3f}".format, log=False),
+        Plot("right answers", "heads", "share", (uniform, *one, accuracy), (0, 1.05), "{:.3f}".format, log=False),
         Plot("loss", "heads", "nats", (loss,), span_of([loss]), "{:.5f}".format),
     ]
     for measure, title in ((TIME, "time of a layer"), (MEMORY, "memory of a layer")):

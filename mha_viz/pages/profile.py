@@ -10,6 +10,8 @@ from mha_viz.pages.measuring import begin, measuring, running
 from mha_viz.pages.messages import plain, say_error, say_notes, say_with_mends
 from mha_viz.pages.places import enter
 from mha_viz.pages.quality_beside import quality_beside
+from mha_viz.pages.save import OnScreen, keep_for_saving, save
+from mha_viz.pages.toolbar import lazy_popover
 from mha_viz.pages.warm import warm_up
 from mha_viz.settings import from_address, read, spell
 from mha_viz.settings.environment import CLASS
@@ -18,6 +20,7 @@ from mha_viz.settings.view import DTYPES
 from mha_viz.studies.profiling import outlook
 
 KEY = "profile_{}".format
+FILE = "profile.json"  # what is measured here is called where it is saved
 FIELDS = {  # name: (how it is asked for, label, help)
     "embed_dim": (st.number_input, "embed_dim", "The same for all head counts: more heads are smaller ones."),
     "num_heads": (st.text_input, "heads", "Head counts, with commas between. Each must divide embed_dim."),
@@ -114,11 +117,11 @@ def buttons(profile):
         )  # fmt: skip
         if found is not None and found.events is None:
             st.download_button(
-                "Save the numbers", lambda: text_of(found.results), "profile.json", "application/json", on_click="ignore",
+                "Save the numbers", lambda: text_of(found.results), file_name(), "application/json", on_click="ignore",
                 help="Every time that was measured, with the machine, versions and the command that measures the same.",
             )  # fmt: skip
         with st.popover("Open saved numbers"):
-            st.file_uploader("what “Save the numbers” or profile --json wrote", key="profile_file", type="json", on_change=load)
+            st.file_uploader("what “Save the numbers”, profile --json or quality wrote", key="profile_file", type="json", on_change=load)
     wrong = st.session_state.pop("profile_wrong", None)
     if wrong is not None:
         say_error(wrong)
@@ -128,7 +131,13 @@ def measure_it(profile):
     from mha_viz.studies.profile_results import Results, used_by_others
     from mha_viz.studies.profiling import measure
 
+    st.session_state.profile_name = FILE
     begin("profile", Results(profile, used_by_others()), measure(profile))
+
+
+def file_name():
+    """What the file is called from which these numbers are, or into which they are saved."""
+    return st.session_state.get("profile_name", FILE)
 
 
 def text_of(results):
@@ -139,24 +148,27 @@ def text_of(results):
 
 def load():
     """Show the numbers of a file, and set what they were measured of."""
-    from mha_viz.studies.profile_results import of_json
+    from mha_viz.studies.quality import Quality, read_measured
 
     state = st.session_state
     if state.profile_file is None:
         return
     try:
-        results = of_json(state.profile_file.getvalue().decode("utf-8", "replace"))
+        results = read_measured(state.profile_file.getvalue().decode("utf-8", "replace"))
     except Wrong as wrong:
         state.profile_wrong = wrong
         return
+    if isinstance(results, Quality):
+        begin("quality", results, None)
+        return
+    state.profile_name = state.profile_file.name
     begin("profile", results, None)
     hold(vars(results.profile))
 
 
 def shown(results, profile):
     """How far the numbers can be trusted, and all of them in one picture."""
-    from mha_viz.components.width import room
-    from mha_viz.figures.profile import describe_profile, length_of, profile_figure
+    from mha_viz.figures.profile import length_of
 
     if results.profile != profile:
         st.html(f"<p class='not-current'><b>Not current.</b> Shown is what <code>{escape(results.command)}</code> measured.</p>")
@@ -165,11 +177,7 @@ def shown(results, profile):
     if not any(row.seconds or row.peak is not None for row in results.rows):
         st.info("Nothing was measured.", icon=":material/info:")
     else:
-        about = "The length at which head counts stand beside each other."
-        length = st.selectbox("head counts at length", lengths, index=len(lengths) - 1, width=180, help=about)
-        figure = profile_figure(results, length, st.context.theme.type or "light", room("profile"))
-        bare = {"theme": None, "width": "content", "config": {"displayModeBar": False}}
-        st.plotly_chart(figure, key="profile_picture", alt=describe_profile(results, length), **bare)
+        drawn(results, lengths)
         st.caption(
             "Points are medians, bars quartiles; dotted is the memory by formula. Exponents are fitted to the three longest lengths. "
             "GFLOP/s counts the products alone, and masked scores as computed. PyTorch's fast path is off, as in training. Up to 2 MiB of "
@@ -181,6 +189,25 @@ def shown(results, profile):
     st.code(results.command, language="sh")
     about = results.machine
     st.caption(plain(f"{results.made}, {about.get('processor')}, {about['cores']} cores, torch {about.get('torch')}"))
+
+
+def drawn(results, lengths):
+    """The picture, with the length at which it compares head counts, and what saves it."""
+    from mha_viz.components.width import room
+    from mha_viz.export.measured import Measured
+    from mha_viz.figures.profile import describe_profile, profile_figure
+
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        about = "The length at which head counts stand beside each other."
+        length = st.selectbox("head counts at length", lengths, index=len(lengths) - 1, width=180, help=about)
+        shown = Measured(results, file_name(), length)
+        keep_for_saving(OnScreen(shown, "profile", "profile", "profile"))
+        with lazy_popover("Save", "save") as opened:
+            if opened:
+                save()
+    figure = profile_figure(results, length, st.context.theme.type or "light", room("profile"))
+    bare = {"theme": None, "width": "content", "config": {"displayModeBar": False}}
+    st.plotly_chart(figure, key="profile_picture", alt=describe_profile(results, length), **bare)
 
 
 def told(point):

@@ -6,7 +6,11 @@ from html import escape
 import streamlit as st
 
 from mha_viz.pages.measuring import begin, end, measuring, running
+from mha_viz.pages.save import OnScreen, keep_for_saving, save
+from mha_viz.pages.toolbar import lazy_popover
 from mha_viz.settings.environment import CLASS
+
+PLACE = "save_quality"  # of its popover: the page has another one
 
 
 def quality_beside():
@@ -29,14 +33,22 @@ def quality_beside():
     if found is not None and found.events is not None:
         running("quality")
         return
-    pictured(quality)
+    pictured(quality, trial.task if found is None else f"quality-{trial.task}.json")
     here = short(trial.task)
     off = bool(os.environ.get(CLASS))
     why = "Off while a class is served (run --class): it would take the processor from everybody." if off else None
     words = f"Train a short version here: {len(here.num_heads)} head counts, {here.steps} steps, {len(here.seeds)} seed"
     with st.container(horizontal=True):
         st.button(words, key="quality_go", icon=":material/model_training:", disabled=off, help=why, on_click=train_it, args=(here,))
+        with lazy_popover("Save", PLACE) as opened:
+            if opened:
+                save(PLACE)
         if found is not None:
+            about = "Every outcome and every time, with the recipe, the machine and the command that does the same."
+            st.download_button(
+                "Save the numbers", lambda: text_of(quality), f"quality-{trial.task}.json", "application/json", key="quality_numbers",
+                on_click="ignore", help=about,
+            )  # fmt: skip
             st.button("Show the full one again", key="quality_full", on_click=end, args=("quality",))
 
 
@@ -46,8 +58,16 @@ def train_it(trial):
     begin("quality", Quality(trial), study(trial))
 
 
-def pictured(quality):
+def text_of(quality):
+    from mha_viz.studies.quality import quality_json
+
+    return quality_json(quality)
+
+
+def pictured(quality, name):
+    """The picture of what is called ``name``."""
     from mha_viz.components.width import room
+    from mha_viz.export.measured import Measured
     from mha_viz.figures.quality import describe_quality, quality_figure
     from mha_viz.studies.quality import command_of
 
@@ -57,7 +77,10 @@ def pictured(quality):
     bare = {"theme": None, "width": "content", "config": {"displayModeBar": False}}
     st.plotly_chart(figure, key="quality_picture", alt=describe_quality(quality), **bare)
     st.caption(
-        "Points are medians; bars are the worst and the best seed, of times the quartiles. Dotted is one head beside the answers, the "
-        "formula beside the memory. The layer is timed on one batch of training. Held-out sequences were never trained on."
+        "Points are medians; bars are the worst and the best seed, of times the quartiles. Uniform is the same weights with every head "
+        "looking everywhere alike. Dotted is the formula beside the memory. The layer is timed on one batch of training. Held-out "
+        "sequences were never trained on."
     )
+    shown = Measured(quality, name)
+    keep_for_saving(OnScreen(shown, "quality", "quality", f"quality-{quality.trial.task}", place=PLACE), PLACE)
     st.code(command_of(quality.trial), language="sh")

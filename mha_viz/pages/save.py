@@ -26,8 +26,8 @@ CODE = {"PyTorch": "torch", "NumPy": "numpy", "pytest": "pytest"}
 
 @dataclass(frozen=True, eq=False)
 class OnScreen:
-    """What a page shows now: a ``view`` of ``shown``, a Shown, in a picture as wide as the ``room`` of this name, and what files of it are
-    called.
+    """What a page shows now: a ``view`` of ``shown``, a Shown or a Measured, in a picture as wide as the ``room`` of this name, and what
+    files of it are called.
 
     ``live`` is True where the browser can save the very picture that is on screen, zoom and marks included; any other is drawn anew.
     ``place`` is the popover that saves it, where a page has several.
@@ -52,6 +52,12 @@ class OnScreen:
         """True of the maps that Explore and Models show: their numbers and programs can be saved as well."""
         return self.view == "page"
 
+    @property
+    def measured(self):
+        from mha_viz.export.measured import VIEWS
+
+        return self.view in VIEWS
+
 
 def keep_for_saving(on_screen, place="save"):
     """What is shown now, None for nothing. A list, which a download's own thread can read: there is no session where that runs."""
@@ -68,6 +74,8 @@ def save(place="save"):
     picture(saved)
     if saved[0].maps:
         numbers(saved)
+    elif saved[0].measured:
+        table(saved)
     to_paste(saved[0])
 
 
@@ -222,6 +230,15 @@ def numbers(saved):
             )  # fmt: skip
 
 
+def table(saved):
+    """The numbers of what was measured."""
+    st.markdown("**Numbers**")
+    about = "Of a profile a line a point, of quality a line a training."
+    st.download_button(
+        "CSV", lambda: saved[0].shown.table, f"{saved[0].name}.csv", "text/csv", key=f"{saved[0].place}_csv", on_click="ignore", help=about
+    )  # fmt: skip
+
+
 def named(saved, ending, view="page"):
     from mha_viz.export.figure import Figure
 
@@ -240,19 +257,21 @@ def to_paste(on_screen):
         st.code(text_of(what, on_screen), language=PASTE[what], wrap_lines=True, height=260 if what in CODE else "content")
     except Wrong as wrong:
         say(wrong)
+    if what == "command" and on_screen.measured and on_screen.shown.name.endswith(".json"):
+        st.caption(f"It reads {plain(on_screen.shown.name)}, which “Save the numbers” saves.")
 
 
 def text_of(what, on_screen):
     from mha_viz.export import words
     from mha_viz.export.command import command
     from mha_viz.export.figure import Figure
-    from mha_viz.export.make import drawn
+    from mha_viz.export.make import caption_of, drawn
     from mha_viz.export.paste import PROGRAMS
 
     shown, view = on_screen.shown, on_screen.view
     if what in CODE:
         return PROGRAMS[CODE[what]](shown)
-    caption, alt = words.caption(shown, view), drawn(Figure(view=view), shown)[1]
+    caption, alt = caption_of(Figure(view=view), shown), drawn(Figure(view=view), shown)[1]
     if what == "caption":
         return caption
     if what == "alternative text":

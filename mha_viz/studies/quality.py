@@ -11,7 +11,7 @@ from mha_viz.core.intervention import Intervention
 from mha_viz.core.rules import Wrong, head_dim, one_of
 from mha_viz.settings.profile import Profile
 from mha_viz.settings.rules import check, choice, number, ruled, several
-from mha_viz.settings.spelling import spell
+from mha_viz.settings.spelling import from_json, spell
 from mha_viz.sources.models import DATA, HELD_OUT_COUNT, MODELS, Parameters, score
 from mha_viz.sources.tasks import TASKS
 from mha_viz.studies.profile_results import Results, as_json, machine, of_json, used_by_others
@@ -176,11 +176,36 @@ def command_of(trial):
 
 
 def read_quality(text):
-    """The Quality that ``quality_json`` wrote."""
-    told = json.loads(text)
-    trial = Trial(**{name: tuple(value) if isinstance(value, list) else value for name, value in told["trial"].items()})
-    results = None if told["profile"] is None else of_json(json.dumps(told["profile"]))
-    return Quality(trial, [Outcome(**one) for one in told["outcomes"]], results)
+    """The Quality that ``quality_json`` wrote. Raises Wrong where it did not, or where a value in it breaks a rule."""
+    try:
+        told = json.loads(text)
+        trial = from_json(json.dumps(told["trial"]), Trial)
+        results = None if told["profile"] is None else of_json(json.dumps(told["profile"]))
+        quality = Quality(trial, [_outcome(one) for one in told["outcomes"]], results)
+        quality.machine = dict(told["machine"])
+    except Wrong:
+        raise
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        rule = f"must hold what `python -m mha_viz quality` wrote, and it does not: {type(error).__name__} {error}."
+        raise Wrong("results", text[:40], rule) from None
+    return quality
+
+
+def _outcome(told):
+    one = Outcome(**told)
+    shares = one.accuracy, one.uniform
+    if not (all(0 <= share <= 1 for share in shares) and 0 <= one.loss < float("inf") and one.num_heads >= 1):
+        raise ValueError(f"{told} is no outcome")
+    return one
+
+
+def read_measured(text):
+    """The Quality or the Results of a Profile that a file holds. Raises Wrong where it holds neither."""
+    try:
+        told = json.loads(text)
+    except ValueError:
+        told = None
+    return read_quality(text) if isinstance(told, dict) and "trial" in told else of_json(text)
 
 
 def shipped(task):

@@ -12,6 +12,10 @@ from mha_viz.__main__ import main
 from mha_viz.components.live import DEFAULT_WIDTH
 from mha_viz.export.command import command
 from mha_viz.export.figure import Figure
+from mha_viz.settings.profile import Profile
+from mha_viz.studies.profile_results import Results, as_json
+from mha_viz.studies.profiling import PEAK, SECONDS, Event
+from mha_viz.studies.quality import quality_json, shipped
 from tests.app.screen import APP, errors, figure, to_page
 
 SIZES = {"embed_dim": "16", "num_heads": "4", "seq_len": "6", "padding": "1"}
@@ -96,3 +100,36 @@ def test_what_is_not_current_is_saved_as_it_is_shown(tmp_path):
     at = at.run()
     assert "kv_heads = 3" in errors(at)[0]
     assert same(figure(at, "decoding"), made_by_command(at, tmp_path))
+
+
+def results():
+    found = Results(Profile(embed_dim=8, num_heads=(1, 2), seq_len=(4, 8)))
+    for row in found.rows:
+        found.add(Event(PEAK, row.point, 2**20))
+        found.add(Event(SECONDS, row.point, 1e-3 * row.point.seq_len))
+    return found
+
+
+def test_a_profile_with_its_numbers_beside_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    at = page("profile")
+    at.get("file_uploader")[0].upload("found.json", as_json(results()).encode(), "application/json").run()
+    at = at.run()
+    next(one for one in at.selectbox if one.label == "head counts at length").select(4).run()
+    (tmp_path / "found.json").write_text(as_json(results()))
+    assert same(chart(at, "profile_picture"), made_by_command(at, tmp_path))
+
+
+@pytest.mark.parametrize("task", ["look-both-ways", "induction"])
+def test_quality_as_it_ships(task, tmp_path):
+    at = page("profile")
+    at.selectbox(key="quality_task").select(task).run()
+    assert same(chart(at, "quality_picture"), made_by_command(at, tmp_path, "save_quality"))
+
+
+def test_a_saved_quality_is_opened(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    at, text = page("profile"), quality_json(shipped("induction"))
+    at.get("file_uploader")[0].upload("quality-induction.json", text.encode(), "application/json").run()
+    (tmp_path / "quality-induction.json").write_text(text)
+    assert same(chart(at.run(), "quality_picture"), made_by_command(at, tmp_path, "save_quality"))
