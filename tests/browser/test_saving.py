@@ -20,6 +20,10 @@ pytestmark = pytest.mark.browser
 VIEW = View(head=4, cell=(10, 3), colors="viridis", scale="log")
 MASKED = {"padding": (3, 0, 0), "causal": True}
 SMALL = {"embed_dim": 16, "num_heads": 4, "seq_len": 6, "padding": 1}
+ON_TOP = """said => {
+    const { x, y, width, height } = said.getBoundingClientRect();
+    return document.elementFromPoint(x + width / 2, y + height / 2) === said;
+}"""
 ALONE = "picture => Object.assign(picture.style, { position: 'fixed', inset: '0 auto auto 0', zIndex: 1e6 })"
 
 
@@ -80,6 +84,20 @@ def test_the_command_that_a_page_gives_makes_the_very_picture_that_it_saves(pers
     assert main(command[3:]) == 0
     agree(png, (tmp_path / command[-1]).read_bytes())
     person.page.keyboard.press("Escape")
+
+
+def test_what_cannot_be_saved_is_said_above_all_that_is_open(person, look):
+    look(390, 844)
+    person.go(seq_len=150, batch_size=1)
+    person.widget("popover_save").get_by_role("button").first.click()
+    person.click("save_format", "SVG")
+    eventually(lambda: "svg" in person.widget("save_now").inner_text())
+    person.widget("save_now").get_by_role("button").click()
+    said = person.page.get_by_text("Not saved: SVG holds no")
+    eventually(lambda: said.count() == 1)
+    assert said.evaluate(ON_TOP)
+    person.page.keyboard.press("Escape")
+    eventually(lambda: said.bounding_box()["y"] > person.page.locator(".mha-maps").first.bounding_box()["y"])  # below the picture
 
 
 def saved(person, key):
