@@ -28,7 +28,6 @@ _HOMES = {
     "page": "mha_viz.export.notebook",
     "pair": "mha_viz.export.notebook",
     "pooled": "mha_viz.core.long",
-    "window": "mha_viz.core.long",
     "load": "mha_viz.recording",
     "pretrained": "mha_viz.sources.pretrained",
     "record": "mha_viz.sources.recorded",

@@ -30,8 +30,11 @@ class Hidden:
 def what_average_hides(trace, item):
     """The Hidden of one batch item, in the weights that the maps show, over real queries.
 
-    None where the average hides nothing: a single head, no real query, or heads that agree to six digits.
+    None where the average hides nothing: a single head, no real query, or heads that agree to six digits; and of a part of a longer
+    sequence, which says nothing about all of its queries.
     """
+    if trace.tokens.sight is not None:
+        return None
     queries = np.flatnonzero(real_queries(trace, item))  # [R]
     weights, average = trace.weights[item][:, queries], trace.mean_weights[item][queries]  # [H, R, S], [R, S]
     if weights.size == 0:

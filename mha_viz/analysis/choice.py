@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mha_viz.analysis.difference import real_queries
-from mha_viz.analysis.statistics import statistic
+from mha_viz.analysis.statistics import is_known, statistic
 
 
 @dataclass(frozen=True, eq=False)
@@ -14,7 +14,7 @@ class Choice:
     (0 to 1, NaN where there is no real query), one ``head``, and one cell, at row ``query`` and column ``key``.
 
     ``statistic`` names the one of STATISTICS that the heads are ordered by, "difference" where they stand by their number, and
-    ``values`` [H] are what it says of each head, NaN where it has no meaning.
+    ``values`` [H] are what it says of each head, NaN where it has no meaning; ``known`` is False where it was not read yet.
     """
 
     item: int
@@ -25,6 +25,7 @@ class Choice:
     key: int
     statistic: str
     values: np.ndarray
+    known: bool = True
 
 
 def choose(trace, view):
@@ -33,9 +34,9 @@ def choose(trace, view):
     Heads stand by their number or by a statistic, the largest first and those without a value last. What the Trace does not have
     gives way, since settings change under a view and it stays usable: a batch item to the first, a head to the first of those
     shown, a cell to the real one where the chosen head and the average differ most; of a chosen token, to the one in its row or
-    column.
+    column. ``query`` and ``key`` are places in its maps: of what is in sight of a longer one, the cell or block of the View's.
     """
-    N, H, L, S = trace.probabilities.shape
+    N, H, _, _ = trace.probabilities.shape
     item = view.item if view.item < N else 0
     by = "difference" if view.order == "index" else view.order
     values = statistic(trace, item, by)
@@ -43,12 +44,31 @@ def choose(trace, view):
     if view.order != "index":
         shown.sort(key=lambda head: -values[head] if np.isfinite(values[head]) else np.inf)
     head = view.head if view.head in shown else shown[0]
-    query, key = view.cell or (None, None)
-    if (query or 0) >= L or (key or 0) >= S:
-        query = key = None
+    query, key = cell_of(trace, view)
     if query is None or key is None:
-        query, key = _most_different_cell(trace, item, head, query, key)
-    return Choice(item, tuple(shown), statistic(trace, item, "difference"), head, query, key, by, values)
+        find = _most_different_cell if trace.tokens.sight is None else _striking_cell
+        query, key = find(trace, item, head, query, key)
+    return Choice(item, tuple(shown), statistic(trace, item, "difference"), head, query, key, by, values, is_known(trace, item, by))
+
+
+def cell_of(trace, view):
+    """(row, column) in its maps of the cell that a View has chosen, one of them None where a token is, both where there is none."""
+    query, key = view.cell or (None, None)
+    sight, (L, S) = trace.tokens.sight, trace.probabilities.shape[2:]
+    if sight is not None:
+        found = [None if place is None else sight.block(side, place) for side, place in enumerate((query, key))]
+        beyond = [place is not None and block is None for place, block in zip((query, key), found, strict=True)]
+        return (None, None) if any(beyond) else tuple(found)
+    return (None, None) if (query or 0) >= L or (key or 0) >= S else (query, key)
+
+
+def _striking_cell(trace, item, head, query, key):
+    """(query, key) of the largest weight in the middle row, where causal rows see some keys, not one; or in the given row or column."""
+    weights = trace.probabilities[item, head]  # [L, S]
+    if key is not None:
+        return int(np.nan_to_num(weights[:, key], nan=-1).argmax()), key
+    row = len(weights) // 2 if query is None else query
+    return row, int(np.nan_to_num(weights[row], nan=-1).argmax())
 
 
 def _most_different_cell(trace, item, head, query, key):

@@ -23,6 +23,7 @@ from mha_viz.analysis.causes import spans
 from mha_viz.analysis.difference import difference_from_average, real_queries
 from mha_viz.analysis.information import entropy_of
 from mha_viz.analysis.norms import head_outputs, lengths, why_no_norms
+from mha_viz.core.arrays import read_only
 from mha_viz.core.rules import one_of
 from mha_viz.core.tokens import Tokens
 
@@ -230,8 +231,11 @@ STATISTICS = {
 def statistic(trace, item, name):
     """[H]: the statistic ``name`` of STATISTICS of every head over the real queries of batch item ``item``; NaN where it has no
     meaning: so in a head that is off (zero), which gives no weight, though it still contributes nothing, 0. Raises Wrong for a name
-    that there is not. Computed once for each Trace: read-only."""
+    that there is not. Computed once for each Trace: read-only. Of a Trace that shows what is in sight of a longer one it is what ``know``
+    was told."""
     known = _known.setdefault(trace, {})
+    if trace.tokens.sight is not None and (item, name) not in known:
+        return np.full(trace.undefined.shape[1], np.nan)
     if (item, name) not in known:
         values = STATISTICS[one_of("statistic", name, tuple(STATISTICS))].of(trace, item)
         if name != "contribution":
@@ -239,6 +243,18 @@ def statistic(trace, item, name):
         values.flags.writeable = False
         known[item, name] = values
     return known[item, name]
+
+
+def know(trace, item, values):
+    """Let ``statistic`` say these ``values``, [H] by name, of a Trace whose maps are not those that they are read from."""
+    known = _known.setdefault(trace, {})
+    for name, found in values.items():
+        known[item, name] = read_only(np.asarray(found))
+
+
+def is_known(trace, item, name):
+    """True where ``statistic`` has been told or has computed it, or can compute it from the maps that are there."""
+    return trace.tokens.sight is None or (item, name) in _known.get(trace, {})
 
 
 def silent(trace):
@@ -256,6 +272,8 @@ def why_not(trace, item, name):
         return None
     if not real_queries(trace, item).any():
         return f"no query of item {item} is real: each is padding or has no key left"
+    if not is_known(trace, item, name):
+        return "it is read from all rows, which have not all gone by"
     off = silent(trace)
     if off and missing[off].all() and missing.sum() == len(off) and name != "contribution":
         return f"head{'s' if len(off) > 1 else ''} {spans(np.sort(off))} {'are' if len(off) > 1 else 'is'} off"
@@ -265,7 +283,7 @@ def why_not(trace, item, name):
     if "norms" in how.needs and why_no_norms(trace.plain):
         return why_no_norms(trace.plain)
     where = "" if missing.all() else f"in head{'s' if missing.sum() > 1 else ''} {spans(np.flatnonzero(missing))} "
-    if "choice" in how.needs and not Rows.of(trace, item).choice[missing].any():
+    if trace.tokens.sight is None and "choice" in how.needs and not Rows.of(trace, item).choice[missing].any():
         return f"{where}no real query sees more than one key, whose weight is 1 whatever the head has learnt"
     return f"{where}{how.otherwise}"
 

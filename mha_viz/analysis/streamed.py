@@ -1,65 +1,110 @@
 """Statistics of heads whose maps are never there whole: totals and counts of their rows as these go by.
 
-What they mean is said in ``mha_viz.analysis.statistics``. Two need more than rows of one head and are left out: the difference from the
-average of all heads, and the contribution to the output.
+What they mean is said in ``mha_viz.analysis.statistics``. Those that need rows of one head alone are read in a pass over it; how far a
+head is from the average in the pass over all heads at once.
 """
 
 import numpy as np
+import torch
 
+from mha_viz.analysis.norms import lengths, why_no_norms
 from mha_viz.analysis.statistics import HIDING, STATISTICS, Rows, divided
 from mha_viz.core.attend import call_of
-from mha_viz.core.long import pooled
 
 STREAMED = tuple(name for name, how in STATISTICS.items() if how.by_rows)
 ROWS = 2**20  # masks are looked through so many cells at a time
 
 
-def pooled_with_statistics(trace, heads=None, *, item=0, shape=(256, 256)):
-    """(Pooled, {name of STREAMED: value}) head by head, in one pass over each; a value is NaN where it has no meaning.
+class Streamed:
+    """What the rows of one batch ``item`` of a ``trace`` with q and k say, as far as they have gone by: ``read`` hears them, as
+    ``mha_viz.core.long.pooling`` and ``averaging`` tell it."""
 
-    ``trace`` is a Trace with q and k; the rest is as in ``mha_viz.core.long.pooled``.
-    """
-    mask, sums = call_of(trace).mask.alone(item), {}
-    reachable = _reachable(trace, item, mask)
+    def __init__(self, trace, item):
+        self.trace, self.item = trace, item
+        self.call = call_of(trace)
+        self.mask = self.call.mask.alone(item)
+        self.reachable = self._reachable()
+        self.sums = {}  # head → name → [2, 1], total and count
+        self.added = np.full(trace.shape[1], np.nan)  # [H] what each adds to the output, summed over rows
 
-    def read(head, block):
-        rows = _rows(trace, item, head, block, mask, reachable)
-        so_far = sums.setdefault(head, dict.fromkeys(STREAMED, np.zeros((2, 1))))
+    def read(self, head, block):
+        allowed, real = self._sight(block.start, block.start + len(block.p))  # [1|H, n, S], [n]
+        real = np.flatnonzero(real & ~block.undefined)  # [R]
+        p = np.zeros((1, len(real), allowed.shape[-1]), block.p.dtype)  # [1, R, S]
+        for keys, part in block.parts():
+            p[0, :, keys] = part[real]
+        own = min(head, len(allowed) - 1)  # where all have one mask
+        rows = Rows(self.trace.tokens, self.item, block.start + real, p, allowed[own : own + 1, real], self.reachable)
+        so_far = self.sums.setdefault(head, dict.fromkeys(STREAMED, np.zeros((2, 1))))
         for name in STREAMED:
-            so_far[name] = so_far[name] + np.array(STATISTICS[name].function(rows))  # [2, 1], total and count
+            so_far[name] = so_far[name] + np.array(STATISTICS[name].function(rows))  # [2, 1]
+        if why_no_norms(self.trace) is None:
+            self._add(head, p[0])
 
-    for found in pooled(trace, heads, item=item, shape=shape, read=read):
-        yield found, {name: float(divided(*total)[0]) for name, total in sums.pop(found.head).items()}
+    def _add(self, head, p):
+        """What a head adds to the output in rows p [R, S]."""
+        v, W = self.call.v[self.item], self.call.out_weight  # [G, S, D], [E, H·D]
+        H, D = len(self.added), v.shape[2]
+        together = torch.from_numpy(p) @ torch.tensor(v[head * len(v) // H]).to(torch.from_numpy(p).dtype)  # [R, D]
+        added = lengths(together.numpy()[None], W[:, head * D : (head + 1) * D]).sum()
+        self.added[head] = np.nan_to_num(self.added[head]) + added
+
+    @property
+    def values(self):
+        """[H] by name, once the rows of all heads have gone by; NaN where a statistic has no meaning."""
+        H = len(self.added)
+        found = {name: np.array([divided(*self.sums[head][name])[0] for head in range(H)]) for name in STREAMED}
+        usable = np.isfinite(self.added).all() and self.added.any()
+        return found | {"contribution": self.added / self.added.sum() if usable else np.full(H, np.nan)}
+
+    def _sight(self, start, stop):
+        """[1|H, n, S] bool, the keys that these queries may see in each head, and [n] bool, which of them are real."""
+        allowed = ~self.mask.hidden(start, stop)[0]  # [1|H, n, S]
+        real = allowed.any(axis=-1).all(axis=0) & ~self.trace.query_padding[self.item, start:stop]
+        if self.mask.bias is not None:
+            allowed = allowed & (self.mask.added(start, stop)[0] > HIDING)
+        return allowed, real
+
+    def _reachable(self):
+        """[S without extra] bool: positions that any real query may see. From the last query on: of causal ones it sees the most."""
+        mask = self.mask
+        found, L = np.zeros(mask.num_keys, bool), mask.num_queries
+        most = np.ones(mask.num_keys, bool) if mask.padded is None else ~mask.padded[0]
+        step = max(1, ROWS // max(mask.num_keys, 1))
+        for stop in range(L, 0, -step):
+            allowed, real = self._sight(max(0, stop - step), stop)
+            found |= allowed[:, real, : mask.num_keys].any(axis=(0, 1))
+            if np.array_equal(found, most):
+                break
+        return found
 
 
-def _rows(trace, item, head, block, mask, reachable):
-    """The Rows of one head that a Block holds."""
-    allowed, real = _sight(trace, item, mask, block.start, block.start + len(block.p))  # [1|H, n, S], [n]
-    real = np.flatnonzero(real & ~block.undefined)  # [R]
-    p = np.zeros((1, len(real), allowed.shape[-1]), block.p.dtype)  # [1, R, S]
-    for keys, part in block.parts():
-        p[0, :, keys] = part[real]
-    own = min(head, len(allowed) - 1)
-    return Rows(trace.tokens, item, block.start + real, p, allowed[own : own + 1, real], reachable)
+class Apart:
+    """How far each head is from the average of all, of the rows of one batch ``item`` that have gone by: ``read`` hears those of all
+    heads at once, as ``mha_viz.core.long.averaging`` tells it."""
+
+    def __init__(self, trace, item):
+        self.padding, self.H = trace.query_padding[item], trace.shape[1]
+        self.sums, self.count = np.zeros(self.H), 0
+
+    def read(self, _, block):
+        undefined = block.undefined.any(axis=0)  # [n]
+        real = ~(undefined | self.padding[block.start : block.start + len(undefined)])  # [n]
+        self.count += int(real.sum())
+        p = torch.from_numpy(block.p)  # [H, n, seen]
+        p = p if real.all() else p[:, torch.from_numpy(real)]  # [H, R, seen]
+        mean = p.mean(dim=0)  # [R, seen]
+        own = _entropy(mean)  # [R]
+        for head in range(self.H):
+            between = _entropy((p[head] + mean) / 2) - (_entropy(p[head]) + own) / 2  # [R] nats, as in ``jensen_shannon``
+            self.sums[head] += float(between.sum(dtype=torch.float64))
+
+    @property
+    def values(self):
+        """[H]: the difference from the average, 0 to 1, once all rows have gone by; NaN where no row is real."""
+        return np.clip(divided(self.sums / np.log(2), np.full(self.H, self.count)), 0, 1)
 
 
-def _sight(trace, item, mask, start, stop):
-    """[1|H, n, S] bool, the keys that these queries may see in each head, and [n] bool, which of them are real."""
-    allowed = ~mask.hidden(start, stop)[0]  # [1|H, n, S]
-    real = allowed.any(axis=-1).all(axis=0) & ~trace.query_padding[item, start:stop]
-    if mask.bias is not None:
-        allowed = allowed & (mask.added(start, stop)[0] > HIDING)
-    return allowed, real
-
-
-def _reachable(trace, item, mask):
-    """[S without extra] bool: positions that any real query may see. From the last query on: of causal ones it sees the most."""
-    found, L = np.zeros(mask.num_keys, bool), mask.num_queries
-    most = np.ones(mask.num_keys, bool) if mask.padded is None else ~mask.padded[0]
-    step = max(1, ROWS // max(mask.num_keys, 1))
-    for stop in range(L, 0, -step):
-        allowed, real = _sight(trace, item, mask, max(0, stop - step), stop)
-        found |= allowed[:, real, : mask.num_keys].any(axis=(0, 1))
-        if np.array_equal(found, most):
-            break
-    return found
+def _entropy(p):
+    """[R] nats of rows p [R, S]. torch.special.entr takes three times as long."""
+    return -(p * p.clamp(min=torch.finfo(p.dtype).tiny).log()).sum(dim=-1)

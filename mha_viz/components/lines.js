@@ -1,7 +1,7 @@
 // Figures of lines. A spot is { panel, query, key }, panel an index into meta.panels: a token where query or key is null, a line
 // where neither is, and nothing in focus where both are.
 
-const SIDES = ["query", "key"];
+const SIDES = ["query", "key"], PLURAL = { query: "queries", key: "keys" };
 
 class Lines {
   role = "attention lines";
@@ -67,7 +67,7 @@ class Lines {
   }
 
   words(spot) {
-    const tokens = SIDES.filter((side) => spot[side] !== null).map((side) => named(side, spot[side], this.tokens(side)[spot[side]]));
+    const tokens = SIDES.filter((side) => spot[side] !== null).map((side) => this.token(side, spot[side]));
     if (tokens.length === 0) return ["no token in focus"];
     const lines = this.of(spot, spot.panel);
     const weights = tokens.length === 2
@@ -77,7 +77,12 @@ class Lines {
   }
 
   other(spot, query, key) {
-    return spot.key === null ? named("key", key, this.meta.keys[key]) : named("query", query, this.meta.queries[query]);
+    return spot.key === null ? this.token("key", key) : this.token("query", query);
+  }
+
+  token(side, i) {
+    const which = SIDES.indexOf(side), text = this.tokens(side)[i];
+    return this.meta.blocks[which] ? `${PLURAL[side]} ${text}` : named(side, this.meta.first[which] + i, text);
   }
 
   tip(spot) {

@@ -180,7 +180,7 @@ class Picture {
     this.name(this.figure.layout, (axis) => this.plot._fullLayout[axis].range);
     if (drawn() !== before) this.react();
     this.zoomed();
-    if (this.zooms) this.send.setStateValue("zoom", this.button.hidden ? null : this.seen());
+    if (this.zooms && !this.button.hidden) this.send.setTriggerValue("zoom", this.seen());
   }
 
   // The cells of the last map that are in sight, [query, query, key, key], each side's first and one beyond its last.

@@ -40,8 +40,8 @@ def live(figure, *, key, alt, on_choose=None, on_reset=None, on_look=None, on_zo
     it does for a change of room or theme: where a page has two pictures in two fragments, both hear of it at once, and only one of
     the fragments would run.
 
-    ``on_zoom(rows, columns)`` is called when a person has zoomed: the cells of the last map that are in sight, (start, stop) of each
-    side, both None where all are again.
+    ``on_zoom(rows, columns)`` is called when a person has zoomed in: the cells of the last map that are in sight, (start, stop) of each
+    side. A figure of other cells, whose ``layout.uirevision`` is another, is shown without that zoom.
 
     ``save`` is {"format": "png" or "svg", "name": str, "serial": int}: when the serial is another than before, the browser saves
     the picture as it is on screen, zoom and marks included, as a file of that name. With a "figure" it saves that one instead, which
@@ -65,8 +65,9 @@ def live(figure, *, key, alt, on_choose=None, on_reset=None, on_look=None, on_zo
             on_reset()
 
     def zoomed():
-        if on_zoom is not None:
-            on_zoom(*_in_sight(_sent(key, "zoom"), figure["layout"]["meta"]["sides"][-1]))
+        spans = _in_sight(_sent(key, "zoom"), figure["layout"]["meta"])
+        if on_zoom is not None and spans is not None:
+            on_zoom(*spans)
 
     said = {"alt": alt, "save": save, "answered": st.session_state.get(answered, 0), "zooms": on_zoom is not None}
     looked = on_look or _again
@@ -92,12 +93,13 @@ def _again():
     """Nothing but the rerun that comes with it."""
 
 
-def _in_sight(sent, side):
-    """(rows, columns), (start, stop) each, that the browser says are in sight; None and None where all are."""
-    if not (isinstance(sent, list) and len(sent) == 4 and all(type(end) is int for end in sent)):
-        return None, None
+def _in_sight(sent, meta):
+    """(rows, columns), (start, stop) each, that the browser says are in sight; None where this figure has no such cells."""
+    if not (isinstance(sent, list) and len(sent) == 4 and all(type(end) is int for end in sent) and meta.get("kind") == "maps"):
+        return None
+    side = meta["sides"][-1]
     fits = 0 <= sent[0] < sent[1] <= len(side["queries"]) and 0 <= sent[2] < sent[3] <= len(side["keys"])
-    return (tuple(sent[:2]), tuple(sent[2:])) if fits else (None, None)
+    return (tuple(sent[:2]), tuple(sent[2:])) if fits else None
 
 
 def _choices(sent):

@@ -74,7 +74,7 @@ class Maps {
   // a map of a sequence that is never there whole, they are the numbers of blocks: "queries 256–383".
   names(tile, one, several, i, texts, from) {
     const { first, last } = this.block(tile, several, i);
-    if (this.side(tile).blocks) return `${several} ${first === last ? texts[first] : `${texts[first]} … ${texts[last]}`}`;
+    if (this.side(tile).blocks[several === "queries" ? 0 : 1]) return `${several} ${first === last ? texts[first] : `${texts[first]} … ${texts[last]}`}`;
     if (first === last) return named(one, from + i, texts[i]);
     return `${named(several, from + first, texts[first])} … ${named("", from + last, texts[last]).trim()}`;
   }

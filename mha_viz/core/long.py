@@ -1,4 +1,4 @@
-"""Attention maps of sequences too long to be kept whole: pooled, or a window of them, without an L × S matrix ever being made.
+"""Attention maps of sequences too long to be kept whole: pooled, or some rows of them, without an L × S matrix ever being made.
 
 One pass over blocks of query rows. A block's scores go into one scratch; masks are added where they change anything; softmax runs
 in place; what is wanted of the rows is taken from them, and the next block overwrites them. Keys that causal or window hide from a
@@ -12,6 +12,7 @@ up to a third of the product's time, more keys leave the caches. With that the p
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -20,98 +21,78 @@ import torch
 from mha_viz.core.arrays import read_only
 from mha_viz.core.attend import call_of
 from mha_viz.core.call import Call
-from mha_viz.core.pool import Pool
+from mha_viz.core.mask import Mask
 from mha_viz.core.rules import Wrong, whole
+from mha_viz.core.sight import CELLS, Sight
 
 SCRATCH = 2**21  # numbers, 8 MiB in float32
+TOGETHER = 4  # times as many where all heads are there at once
 ROWS, KEYS = 256, 2048  # that are multiplied at once
-SIDE = 128  # of a window where nobody says
 MOST = 512  # blocks along a side of a pooled map
 
 
 @dataclass(frozen=True, eq=False)
 class Pooled:
-    """The map of one ``head`` of batch item ``item`` by the blocks of its ``pool``, NumPy and read-only.
+    """The map of one ``head`` (None: the average of all) of batch item ``item`` by the blocks of what is in ``sight``, read-only.
 
-    ``largest`` and ``mean`` [rows, columns] of the probabilities in each block, those of undefined rows left out; NaN where all rows
-    of a block are undefined. ``hidden`` [rows, columns] bool is True where no query of the block may see any key of it.
+    ``largest`` and ``mean`` [rows, columns] of the weights in each block, those of undefined rows left out; NaN where all rows of a
+    block are undefined. ``hidden`` [rows, columns] bool is True where no query of the block may see any key of it. Where the sight is
+    exact a block is one cell, and both are its weight.
     """
 
     item: int
-    head: int
-    pool: Pool
+    head: int | None
+    sight: Sight
     largest: np.ndarray
     mean: np.ndarray
     hidden: np.ndarray
 
 
-def pooled(attention, heads=None, *, item=0, shape=(256, 256), read=None):
+@dataclass(frozen=True)
+class Step:
+    """How far a map has come: ``done``, 0 to 1, of the ``head`` (None: the average), and the Pooled map once it is ``found``."""
+
+    head: int | None
+    done: float
+    found: Pooled | None = None
+
+
+def pooled(attention, heads=None, **how):
     """The Pooled maps of ``heads``, all of them where None, one after another: stop iterating, and no more is computed.
 
-    ``read(head, block)`` hears every Block of rows on the way, for what else is wanted of them in the same pass.
-
-    ``attention`` is a Call, or a Trace that holds q and k; ``shape`` how many blocks a map has at most, down and across. Equal to
-    pooling the softmax of the whole, to 1e-6 in float32. Raises Wrong, at once, for an item, a head or a shape that there is not.
+    Equal to pooling the softmax of the whole, to 1e-6 in float32; ``how`` is as in ``pooling``, which it takes the steps of.
     """
-    call = _call(attention)
-    N, H, L, _ = call.q.shape
-    item = whole("item", item, 0, N - 1)
+    return (step.found for step in pooling(attention, heads, **how) if step.found is not None)
+
+
+def pooling(attention, heads=None, *, item=0, shape=(CELLS, CELLS), rows=None, columns=None, lengths=None, read=None):
+    """The Steps to the Pooled maps of ``heads``, one after every block of rows: whoever stops in between may go on later.
+
+    ``attention`` is a Call, or a Trace that holds q and k; ``shape`` how many blocks a map has at most, down and across. ``rows`` and
+    ``columns``, (start, stop) of each, are the queries and keys in sight, all where None, the extra columns among them: no others are
+    computed, and where they are no more than blocks each cell is exact. ``lengths`` [H, S] multiply the weights of each row, which
+    then is divided by its sum. ``read(head, block)`` hears every Block of rows on the way, for what else is wanted of them.
+
+    Raises Wrong, at once, for an item, a head, rows or a shape that there is not.
+    """
+    maps, sight = _looked_at(attention, item, shape, rows, columns, lengths)
+    H = maps.call.num_heads
     heads = [whole("heads", head, 0, H - 1) for head in _listed("heads", range(H) if heads is None else heads)]
-    rows, columns = (whole("shape", most, 1, MOST) for most in _listed("shape", shape, 2))
-    pool = Pool.fitting(L, call.k.shape[2], rows, columns)
-    return (_pooled(call, item, head, pool, read) for head in heads)
+    return (step for head in heads for step in _steps(maps, sight, head, blocks(maps, head, *sight.rows, read)))
 
 
-@dataclass(frozen=True, eq=False)
-class Window:
-    """Some queries and keys of a map, (start, stop) of each, stop not included: ``p`` [rows, columns] are their exact probabilities, NaN
-    in undefined rows; ``hidden`` [rows, columns] and ``undefined`` [rows] bool say what the mask takes away. NumPy, read-only."""
+def averaging(attention, *, item=0, shape=(CELLS, CELLS), rows=None, columns=None, lengths=None, read=None):
+    """The Steps to the Pooled map of the average of all heads; all of them are computed once more for it, rows by rows.
 
-    item: int
-    head: int
-    rows: tuple[int, int]
-    columns: tuple[int, int]
-    p: np.ndarray
-    hidden: np.ndarray
-    undefined: np.ndarray
-
-
-def window(attention, head, rows, columns, *, item=0):
-    """The Window of these ``rows`` and ``columns`` of one head's map; only these rows are computed.
-
-    ``rows`` and ``columns`` are (start, stop); the extra columns count as well. Raises Wrong for what is not there.
+    ``read(None, block)`` hears every Block with the rows of all heads, p [H, rows, seen]. The rest is as in ``pooling``.
     """
-    call = _call(attention)
-    N, H, L, _ = call.q.shape
-    item, head = whole("item", item, 0, N - 1), whole("head", head, 0, H - 1)
-    (start, stop), (first, last) = _span("rows", rows, L), _span("columns", columns, call.k.shape[2])
-    found = np.zeros((stop - start, last - first), np.float64 if call.q.dtype == np.float64 else np.float32)  # [rows, columns]
-    for block in blocks(call, item, head, start, stop):
-        part = found[block.start - start :][: len(block.p)]
-        for keys, p in block.parts():
-            low, high = max(keys.start, first), max(min(keys.stop, last), max(keys.start, first))
-            part[:, low - first : high - first] = p[:, low - keys.start : high - keys.start]
-        part[block.undefined] = np.nan
-    hidden = call.mask.alone(item, head).hidden(start, stop)[0, 0]  # [rows, S]
-    about = (read_only(found), read_only(hidden[:, first:last]), read_only(hidden.all(axis=1)))
-    return Window(item, head, (start, stop), (first, last), *about)
-
-
-def around(pool, query, key):
-    """(rows, columns), each (start, stop), of a window of at most SIDE a side around a cell."""
-    starts = (max(0, min(place - SIDE // 2, cells - SIDE)) for place, cells in ((query, pool.L), (key, pool.S)))
-    return tuple((start, min(start + SIDE, cells)) for start, cells in zip(starts, (pool.L, pool.S), strict=True))
-
-
-def striking(found):
-    """(query, key) in the middle of a block worth a look: the largest of those half way down, where causal rows see some keys, not one."""
-    row = found.pool.rows // 2
-    return found.pool.middle(row, int(np.nan_to_num(found.largest[row], nan=-1).argmax()))
+    maps, sight = _looked_at(attention, item, shape, rows, columns, lengths)
+    return _steps(maps, sight, None, _averages(maps, *sight.rows, read))
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Rows of a map, those of the queries from ``start`` on: ``p`` [rows, seen] are their probabilities for real keys from
+    """Rows of a map, those of the queries from ``start`` on: ``p`` [..., rows, seen] are their weights for real keys from
     ``first``, then for the ``extra`` columns; every other key is hidden from all of them. It is overwritten by the next."""
 
     start: int
@@ -121,83 +102,193 @@ class Block:
 
     @property
     def undefined(self):
-        """[rows] bool: rows without a distribution, NaN throughout."""
-        return np.isnan(self.p[:, 0]) if self.p.shape[1] else np.ones(len(self.p), bool)
+        """[..., rows] bool: rows without a distribution, NaN throughout."""
+        return np.isnan(self.p[..., 0]) if self.p.shape[-1] else np.ones(self.p.shape[:-1], bool)
 
     def parts(self):
-        """(columns of the map, p [rows, as many]) for the run of real keys and that of the extra columns."""
-        real = self.p.shape[1] - (self.extra.stop - self.extra.start)
-        for keys, p in ((slice(self.first, self.first + real), self.p[:, :real]), (self.extra, self.p[:, real:])):
-            if p.shape[1]:
+        """(columns of the map, p [..., rows, as many]) for the run of real keys and that of the extra columns."""
+        real = self.p.shape[-1] - (self.extra.stop - self.extra.start)
+        for keys, p in ((slice(self.first, self.first + real), self.p[..., :real]), (self.extra, self.p[..., real:])):
+            if p.shape[-1]:
                 yield keys, p
 
 
+@dataclass(frozen=True, eq=False)
+class Maps:
+    """What the rows of one batch ``item`` are made of: its ``call``, the ``lengths`` [H, S] that they are weighted by, or None, and the
+    heads that are ``off``, each with its way."""
+
+    call: Call
+    item: int
+    lengths: np.ndarray | None
+    off: dict
+
+    @cached_property
+    def dtype(self):
+        return torch.float64 if self.call.q.dtype == np.float64 else torch.float32
+
+    @cached_property
+    def mask(self):
+        return self.call.mask.alone(self.item)
+
+    @property
+    def extra(self):
+        """The columns that are no positions."""
+        return slice(self.mask.num_keys, self.call.k.shape[2])
+
+    def keys(self, head):
+        """[D, S] the keys that a head reads."""
+        return torch.tensor(self.call.k[self.item, head * self.call.k.shape[1] // self.call.num_heads]).to(self.dtype).T
+
+    @cached_property
+    def finite(self):
+        """True where every key is a number. −inf added to NaN is NaN: other keys may make rows NaN from which they are hidden."""
+        return bool(np.isfinite(self.call.k[self.item].sum(dtype=np.float64)))
+
+    def reach(self, start, stop):
+        """(first, last) of the real keys that these queries may see at most."""
+        return tuple(map(int, self.mask.reach(start, stop))) if self.finite else (0, self.mask.num_keys)
+
+    def rows_into(self, s, head, k, mask, start, first):
+        """The weights of the queries from ``start`` on for the real keys from ``first`` on and the extra columns, into s [rows, seen]."""
+        rows, real = s.shape[0], s.shape[1] - self.mask.extra
+        q = torch.tensor(self.call.q[self.item, head, start : start + rows]).to(self.dtype) * self.call.scale  # [rows, D]
+        for key in range(0, real, KEYS):
+            end = min(key + KEYS, real)
+            torch.mm(q, k[:, first + key : first + end], out=s[:, key:end])
+        if self.mask.extra:
+            torch.mm(q, k[:, self.extra], out=s[:, real:])
+        mask.apply(s[:, :real].numpy(), start, first)
+        torch.softmax(s, dim=-1, out=s)
+        if head in self.off or self.lengths is not None:
+            self._changed(s.numpy(), head, mask, start, slice(first, first + real))
+
+    def _changed(self, p, head, mask, start, real):
+        """The same rows where a head is off, or where what each key adds to the output counts: see ``analysis.shown_trace``."""
+        way = self.off.get(head)
+        if way == "uniform":
+            seen = ~mask.hidden(start, start + len(p))[0, 0]  # [rows, S]
+            seen = np.concatenate([seen[:, real], seen[:, self.extra]], axis=1)  # [rows, seen]
+            p[:] = np.where(np.isnan(p[:, :1]), np.nan, seen / np.maximum(seen.sum(axis=1, keepdims=True), 1))
+        if self.lengths is not None:
+            own = self.lengths[head]
+            p *= np.concatenate([own[real], own[self.extra]]).astype(p.dtype)
+            total = p.sum(axis=1, keepdims=True)  # [rows, 1]
+            total[~((total > 0) & (total < np.inf))] = np.nan
+            p /= total
+        if way == "zero":
+            p *= 0  # NaN stays
+
+
 @torch.no_grad()
-def blocks(call, item, head, start=0, stop=None) -> Iterator[Block]:
-    """The rows of one head's map, ``start`` to ``stop``, a Block at a time."""
-    dtype = torch.float64 if call.q.dtype == np.float64 else torch.float32
-    S, stop = call.k.shape[2], call.q.shape[2] if stop is None else stop
-    mask = call.mask.alone(item, head)
-    real, extra = mask.num_keys, slice(mask.num_keys, S)
-    k = torch.tensor(call.k[item, head * call.k.shape[1] // call.num_heads]).to(dtype).T  # [D, S]
-    skips = bool(torch.isfinite(k.sum()))  # −inf added to NaN is NaN: a key may make rows NaN from which it is hidden
+def blocks(maps, head, start, stop, read=None) -> Iterator[Block]:
+    """The rows of one head's map, ``start`` to ``stop``, a Block at a time; ``read(head, block)`` hears each first."""
+    S = maps.call.k.shape[2]
+    mask, k = maps.mask.alone(0, head), maps.keys(head)
     step = min(ROWS, max(1, SCRATCH // S), stop - start)
-    scratch = torch.empty(step * S, dtype=dtype)
+    scratch = torch.empty(step * S, dtype=maps.dtype)
     for row in range(start, stop, step):
         end = min(row + step, stop)
-        first, last = map(int, mask.reach(row, end)) if skips else (0, real)
-        s = scratch[: (end - row) * (last - first + mask.extra)].view(end - row, -1)  # [rows, seen]
-        q = torch.tensor(call.q[item, head, row:end]).to(dtype) * call.scale  # [rows, D]
-        for key in range(first, last, KEYS):
-            keys = slice(key, min(key + KEYS, last))
-            torch.mm(q, k[:, keys], out=s[:, key - first : keys.stop - first])
-        if mask.extra:
-            torch.mm(q, k[:, extra], out=s[:, last - first :])
-        mask.apply(s[:, : last - first].numpy(), row, first)
-        yield Block(row, first, extra, torch.softmax(s, dim=-1, out=s).numpy())
-
-
-def _pooled(call, item, head, pool, read):
-    largest, total = (np.zeros((pool.rows, pool.columns)) for _ in range(2))  # [rows, columns] each
-    reduced = None
-    defined = np.zeros(pool.rows, int)  # how many rows of each block have a distribution
-    for block in blocks(call, item, head):
+        first, last = maps.reach(row, end)
+        s = scratch[: (end - row) * (last - first + maps.mask.extra)].view(end - row, -1)  # [rows, seen]
+        maps.rows_into(s, head, k, mask, row, first)
+        block = Block(row, first, maps.extra, s.numpy())
         if read is not None:
             read(head, block)
+        yield block
+
+
+@torch.no_grad()
+def _averages(maps, start, stop, read):
+    """The rows of the average of all heads, a Block at a time; ``read(None, block)`` hears those of all heads."""
+    H, S = maps.call.num_heads, maps.call.k.shape[2]
+    masks = [maps.mask.alone(0, head) for head in range(H)]
+    step = min(ROWS, max(1, TOGETHER * SCRATCH // (H * S)), stop - start)
+    scratch = torch.empty(H * step * S, dtype=maps.dtype)
+    for row in range(start, stop, step):
+        end = min(row + step, stop)
+        first, last = maps.reach(row, end)
+        s = scratch[: H * (end - row) * (last - first + maps.mask.extra)].view(H, end - row, -1)  # [H, rows, seen]
+        for head in range(H):
+            maps.rows_into(s[head], head, maps.keys(head), masks[head], row, first)
+        if read is not None:
+            read(None, Block(row, first, maps.extra, s.numpy()))
+        yield Block(row, first, maps.extra, s.mean(dim=0).numpy())
+
+
+def _steps(maps, sight, head, rows):
+    """The Steps to the Pooled map that these rows, Blocks, make."""
+    sums, (start, stop) = Sums(sight), sight.rows
+    for block in rows:
+        sums.add(block)
+        end = block.start + len(block.p)
+        if end < stop:
+            yield Step(head, (end - start) / (stop - start))
+    hidden = _hidden(maps.mask if head is None else maps.mask.alone(0, head), sight)
+    yield Step(head, 1.0, Pooled(maps.item, head, sight, *sums.pooled(), read_only(hidden)))
+
+
+class Sums:
+    """What is taken of rows on their way into the blocks of a Sight."""
+
+    def __init__(self, sight):
+        self.sight, shape = sight, (sight.pool.rows, sight.pool.columns)
+        self.largest, self.total = (np.zeros(shape) for _ in range(2))  # [rows, columns] each
+        self.defined = np.zeros(shape[0], int)  # how many rows of each block have a distribution
+        self.reduced = None
+
+    def add(self, block):
+        pool, (top, (left, right)) = self.sight.pool, (self.sight.rows[0], self.sight.columns)
         undefined = block.undefined  # [n]
         if undefined.any():
             block.p[undefined] = 0
-        down, bounds = pool.touched(0, block.start, block.start + len(block.p))
-        defined[down] += np.diff(bounds) if not undefined.any() else np.add.reduceat(~undefined, bounds[:-1], dtype=int)
+        down, bounds = pool.touched(0, block.start - top, block.start - top + len(block.p))
+        self.defined[down] += np.diff(bounds) if not undefined.any() else np.add.reduceat(~undefined, bounds[:-1], dtype=int)
+        n = len(bounds) - 1
         for keys, p in block.parts():
-            across, edges = pool.touched(1, keys.start, keys.stop)
-            n = len(bounds) - 1
-            if reduced is None or reduced.shape[1] < n:
-                reduced = np.empty(
-                    (2, n + 1, pool.S), p.dtype
-                )  # fresh memory for each block of rows costs as much as what is done in it
-            high, sums = reduced[:, :n, : p.shape[1]]  # [blocks down, columns] each
+            low, high = max(keys.start, left), min(keys.stop, right)
+            if low >= high:
+                continue
+            p = p[:, low - keys.start : high - keys.start]  # [n, columns in sight]
+            across, edges = pool.touched(1, low - left, high - left)
+            if self.reduced is None or self.reduced.shape[1] < n:  # fresh memory for each block of rows costs as much as what is done
+                self.reduced = np.empty((2, n + 1, pool.S), p.dtype)
+            high, sums = self.reduced[:, :n, : p.shape[1]]  # [blocks down, columns] each
             for i, (first, last) in enumerate(pairwise(bounds.tolist())):
                 np.maximum.reduce(p[first:last], axis=0, out=high[i])
                 np.add.reduce(p[first:last], axis=0, out=sums[i])
-            largest[down, across] = np.maximum(largest[down, across], np.maximum.reduceat(high, edges[:-1], axis=1))
-            total[down, across] += np.add.reduceat(sums, edges[:-1], axis=1)
-    empty = defined == 0
-    largest[empty] = np.nan
-    with np.errstate(invalid="ignore"):  # 0 / 0 where no row is defined
-        mean = total / (defined[:, None] * np.diff(pool.starts(1)))
-    mask = call.mask.alone(item, head)
-    return Pooled(
-        item, head, pool, *(read_only(a) for a in (largest.astype(np.float32), mean.astype(np.float32), _hidden(mask, pool)))
-    )
+            largest, total = self.largest[down, across], self.total[down, across]
+            np.maximum(largest, np.maximum.reduceat(high, edges[:-1], axis=1), out=largest)
+            total += np.add.reduceat(sums, edges[:-1], axis=1)
+
+    def pooled(self):
+        """(largest, mean) [rows, columns] each, float32."""
+        with np.errstate(invalid="ignore"):  # 0 / 0 where no row is defined
+            mean = self.total / (self.defined[:, None] * np.diff(self.sight.pool.starts(1)))
+        self.largest[self.defined == 0] = np.nan
+        return tuple(read_only(array.astype(np.float32)) for array in (self.largest, mean))
 
 
-def _hidden(mask, pool):
-    """[rows, columns] bool: blocks of which every cell is hidden by the Mask of one head."""
-    down, across = pool.starts(0), pool.starts(1)
+def rows_of(attention, start, stop):
+    """A Call of the queries ``start`` to ``stop`` alone, which sees every key as they do in ``attention``: nothing of it is pooled."""
+    call = _call(attention)
+    L = call.q.shape[2]
+    start, stop = _span("rows", (start, stop), L)
+    mask, tokens = call.mask, call.tokens
+    bias = mask.added(start, stop)
+    dense = mask.hidden(start, stop)[..., : mask.num_keys]  # [1|N, 1|H, rows, S without extra]
+    own = Mask(stop - start, mask.num_keys, mask.extra, dense=dense, bias=None if bias is None else bias[..., : mask.num_keys])
+    sight = Sight.of(L, call.k.shape[2], rows=(start, stop), shape=(stop - start, call.k.shape[2]))
+    about = (call.k, call.v, own, call.scale, call.out_weight, call.out_bias, tokens.seen(sight), call.name)
+    return Call(call.q[:, :, start:stop], *about)
+
+
+def _hidden(mask, sight):
+    """[rows, columns] bool: blocks of which every cell is hidden by a Mask in all of its heads."""
+    down, across = (sight.starts(side) for side in (0, 1))
     if mask.dense is not None:
-        rows = np.stack([mask.hidden(*ends)[0, 0].all(axis=0) for ends in pairwise(down)])  # [rows, S]
-        return np.logical_and.reduceat(rows, across[:-1], axis=1)
+        rows = np.stack([mask.hidden(*ends)[0].all(axis=(0, 1)) for ends in pairwise(down)])  # [rows, S]
+        return np.logical_and.reduceat(rows[:, slice(*sight.columns)], across[:-1] - across[0], axis=1)
     visible = np.ones(mask.num_keys, bool) if mask.padded is None else ~mask.padded[0]  # [S without extra]
     before = np.append(0, np.cumsum(visible))  # [S without extra + 1]
     first, last = (keys[:, None] for keys in mask.reach(down[:-1], down[1:]))  # [rows, 1] each
@@ -206,14 +297,32 @@ def _hidden(mask, pool):
     return (before[high] == before[low]) & (across[1:] <= mask.num_keys)
 
 
+def _looked_at(attention, item, shape, rows, columns, lengths):
+    """(Maps, Sight) of one batch item."""
+    call = _call(attention)
+    (N, _, L, _), S = call.q.shape, call.k.shape[2]
+    item = whole("item", item, 0, N - 1)
+    shape = tuple(whole("shape", most, 1, MOST) for most in _listed("shape", shape, 2))
+    spans = [None if span is None else _span(name, span, most) for name, span, most in (("rows", rows, L), ("columns", columns, S))]
+    off = () if isinstance(attention, Call) else attention.off
+    check_off(off)
+    return Maps(call, item, lengths, dict(off)), Sight.of(L, S, *spans, shape)
+
+
+def check_off(off):
+    """Raises Wrong where a head is off in a way that needs all rows at once; ``off`` is as in Intervention."""
+    mean = [head for head, way in off if way == "mean"]
+    if mean:
+        rule = f"puts head {mean[0]} off by the mean of all rows of the batch, which are never there whole: take zero or uniform."
+        raise Wrong("off", off, rule, [{"off": tuple((dict(off) | dict.fromkeys(mean, "zero")).items())}])
+
+
 def _call(attention):
     if isinstance(attention, Call):
         return attention
     if not attention.has("q", "k"):
         rule = "needs q and k, and has none: its source knows the weights alone, which are there whole."
         raise Wrong("attention", attention.name, rule)
-    if attention.off:
-        raise Wrong("attention", attention.name, "has heads that are off, and what they would show is not what q and k say.")
     return call_of(attention)
 
 
@@ -223,12 +332,8 @@ def _listed(argument, value, count=None):
         raise Wrong(argument, value, "must be a list of whole numbers.", [{argument: (value,) * (count or 1)}])
     value = tuple(value)
     if count is not None and len(value) != count:
-        raise Wrong(
-            argument,
-            value,
-            f"must be {count} whole numbers.",
-            [{argument: (value + value[-1:] * count)[:count]}] if value else [],
-        )
+        right = [{argument: (value + value[-1:] * count)[:count]}] if value else []
+        raise Wrong(argument, value, f"must be {count} whole numbers.", right)
     return value
 
 

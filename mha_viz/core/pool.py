@@ -56,19 +56,6 @@ class Pool:
         cells, blocks = ((self.L, self.rows), (self.S, self.columns))[side]
         return -(-np.arange(blocks + 1) * cells // blocks)
 
-    def block(self, query, key):
-        """(row, column) of the block in which a cell lies."""
-        return query * self.rows // self.L, key * self.columns // self.S
-
-    def middle(self, row, column):
-        """(query, key) of the cell in the middle of a block."""
-        return tuple(int(self.starts(side)[block : block + 2].sum()) // 2 for side, block in ((0, row), (1, column)))
-
-    def cells(self, side, first, last):
-        """(start, stop) of the cells in blocks ``first`` to ``last``: side 0 for rows, 1 for columns."""
-        starts = self.starts(side)
-        return int(starts[first]), int(starts[last])
-
     def touched(self, side, first, last):
         """(blocks, bounds): the slice of the blocks that hold cells ``first`` to ``last``, and where each begins among these cells and
         the last ends, [blocks + 1]."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from mha_viz.core.arrays import own
 from mha_viz.core.rules import Shape, Wrong
+from mha_viz.core.sight import Sight
 
 
 @dataclass(frozen=True, eq=False)
@@ -15,7 +16,7 @@ class Tokens:
     ``queries`` and ``keys`` are N tuples of L and S texts, the last ``extra`` keys standing for columns that are no position
     (``add_bias_kv``, ``add_zero_attn``). ``query_padding`` [N, L] is True for queries that are padding: they get rows like any
     other, which mean nothing. ``positions`` [L] is the key at which each query stands, None where queries and keys are different
-    sequences.
+    sequences. ``sight`` says which cells or blocks of a longer map these rows and columns are, None where they are all.
     """
 
     queries: tuple[tuple[str, ...], ...]
@@ -23,6 +24,7 @@ class Tokens:
     query_padding: np.ndarray
     extra: int = 0
     positions: np.ndarray | None = None
+    sight: Sight | None = None
 
     @classmethod
     def of(cls, N, L, S, queries=None, keys=None, query_padding=None, *, one_sequence=True):
@@ -41,6 +43,15 @@ class Tokens:
             rule = f"must be bool [N, L] = {(N, L)}."
             raise Wrong("query_padding", Shape(padding.shape), rule, [{"query_padding": Shape((N, L))}])
         return cls(queries, keys, own(padding), 0, np.arange(L) + S - L if one_sequence else None)
+
+    def seen(self, sight):
+        """The Tokens of what is in ``sight`` of these: of blocks, which are padding where all of their queries are, no positions."""
+        queries, keys = (tuple(sight.names(side, item) for item in of) for side, of in enumerate((self.queries, self.keys)))
+        padding = self.query_padding[:, slice(*sight.rows)]  # [N, rows in sight]
+        padding = np.logical_and.reduceat(padding, sight.pool.starts(0)[:-1], axis=1)  # [N, rows]
+        extra = max(0, sight.columns[1] - (len(self.keys[0]) - self.extra)) if sight.exact else 0
+        positions = self.positions[slice(*sight.rows)] - sight.columns[0] if sight.exact and self.positions is not None else None
+        return Tokens(queries, keys, own(padding), extra, positions, sight)
 
 
 def texts(argument, given, N, length):

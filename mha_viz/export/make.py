@@ -7,8 +7,10 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 from mha_viz.analysis import shown_trace, why_no_norms
+from mha_viz.analysis.long_maps import around, in_sight
+from mha_viz.core.attend import too_long
 from mha_viz.core.rules import Wrong, one_of
-from mha_viz.export import long_views, words
+from mha_viz.export import words
 from mha_viz.export.browser import Browser
 from mha_viz.export.figure import PICTURES, SCREEN
 from mha_viz.export.measured import VIEWS as OF_RESULTS
@@ -17,7 +19,7 @@ from mha_viz.export.page import figure_page
 from mha_viz.export.paste import PROGRAMS
 from mha_viz.export.screen import screen
 from mha_viz.export.table import statistics_table, weights_table
-from mha_viz.export.views import MEAN, PARTS, VIEWS, WITHOUT, Shown, check_heads
+from mha_viz.export.views import MEAN, NEED_WHOLE, PARTS, VIEWS, WITHOUT, Shown, check_heads
 from mha_viz.figures.dress import dressed
 from mha_viz.figures.parts import Parts
 from mha_viz.figures.serial import to_json
@@ -35,6 +37,8 @@ from mha_viz.sources.source import (
     view_of_address,
 )
 from mha_viz.studies.lessons import LESSONS
+
+ALONE = ("head", "window", "terms", "softmax")  # views of one head, which need no other where it is named
 
 
 def shown(figure):
@@ -57,15 +61,32 @@ def shown(figure):
         of, view, a = source(Settings()), View(), None
     view = replace(view, **{name: getattr(figure, name) for name in ("layer", "limits") if getattr(figure, name) is not None})
     trace = layer_of(of, view.layer)
+    if figure.view == "window" and too_long(trace) and not (view.rows and view.columns):
+        rows, columns = around(trace, view)
+        view = replace(view, rows=view.rows or rows, columns=view.columns or columns)
     if figure.against:
         a = against(figure.against, view.layer)
     elif a is None:
         a = pinned_trace(of, view)
     if view.weighting == "norms" and (missing := why_no_norms(trace)):
         raise Wrong("weighting", "norms", f"cannot be shown: {missing}.", [{"weighting": "weights"}])
-    found = Shown(of, shown_trace(trace, view), view, figure.heads, None if a is None else shown_trace(a, view))
-    check_heads(found)
-    return found
+    for wrong in view.misfits(*trace.shape):
+        raise wrong
+    return Shown(of, in_view(trace, view, figure), view, figure.heads, None if a is None else in_view(a, view, figure))
+
+
+def in_view(trace, view, figure):
+    """The Trace that a View shows of this one; of one that is too long for whole maps what a Figure needs of it, computed now."""
+    check_heads(figure, trace)
+    if not too_long(trace):
+        return shown_trace(trace, view)
+    if figure.view in NEED_WHOLE:
+        rule = f"would need the whole maps of {trace.shape[2]:,} tokens. There are heads, pair, lines, window and more of them."
+        raise Wrong("view", figure.view, rule, [{"view": "heads"}])
+    numbers = [head for head in figure.heads or () if head != MEAN]
+    named = numbers or ([view.head] if view.head is not None and figure.view in ALONE else None)
+    average = figure.view not in ALONE and (figure.view != "heads" or figure.heads is None or MEAN in figure.heads)
+    return in_sight(trace, view, None if average else named, average)
 
 
 def lesson(address):
@@ -97,15 +118,8 @@ def drawn(figure, what):
         spec, alt = what.picture(figure.theme, figure.drawn_width)
         return dressed(spec, figure.transparent, figure.font), alt
     dress = {"theme": figure.theme, "width": figure.drawn_width, "parts": Parts(**parts)}
-    name, views = "page" if figure.view == SCREEN else figure.view, long_views.VIEWS if what.long else VIEWS
-    if what.long:
-        long_views.check(what, name)
-        del dress["parts"]
-        if not all(parts.values()):
-            rule = "cannot be left out of pooled maps."
-            raise Wrong(next(part for part in parts if not parts[part]), False, rule)
     with drawn_in(figure.family):
-        spec, alt = views[name](what, **dress)
+        spec, alt = VIEWS["page" if figure.view == SCREEN else figure.view](what, **dress)
     return dressed(spec, figure.transparent, figure.family), alt
 
 
@@ -129,7 +143,6 @@ def table(figure, what, spec, alt):
     """CSV: of what was measured its numbers; of layers, the statistics of every head; else the weights of the heads that are shown."""
     if isinstance(what, Measured):
         return what.table.encode()
-    check_whole(figure, what)
     if figure.view == "layers":
         return statistics_table(what.source.traces, what.item).encode()
     heads = what.choice.order if what.heads is None else what.numbers or ()
@@ -138,8 +151,9 @@ def table(figure, what, spec, alt):
 
 def check_whole(figure, what):
     """Raises Wrong for a file that would hold maps that are too long to be whole."""
-    if what.long:
-        rule = f"would hold every weight of {what.trace.shape[2]:,} × {what.trace.shape[3]:,}. A recording holds what they are made of."
+    if what.sight is not None:
+        L, S = what.trace.plain.shape[2:]
+        rule = f"would hold every weight of {L:,} × {S:,}. A recording holds what they are made of."
         raise Wrong("out", figure.out, rule, [{"out": str(Path(figure.out).with_suffix(".safetensors"))}])
 
 

@@ -10,15 +10,14 @@ from dataclasses import replace
 
 import plotly.graph_objects as go
 
-from mha_viz.analysis import shown_trace
 from mha_viz.core.arrays import as_array
 from mha_viz.core.maps import CLOSE, trace_of_maps
 from mha_viz.core.rules import Shape, Wrong
 from mha_viz.core.tokens import Tokens
 from mha_viz.core.trace import Trace
 from mha_viz.export.figure import Figure, figure_of
-from mha_viz.export.make import drawn
-from mha_viz.export.views import VIEWS, Shown, check_heads
+from mha_viz.export.make import drawn, in_view
+from mha_viz.export.views import VIEWS, Shown
 from mha_viz.settings import View
 from mha_viz.settings.spelling import unknown
 from mha_viz.sources.source import Source, layer_of
@@ -61,10 +60,11 @@ def _drawn(name, a, attention, tokens, key_tokens, layer, view, width, how):
     figure = figure_of(looks | {"view": name, "width": None if width is None else (width, "px")})
     view = replace(view or View(), **{key: tuple(value) if isinstance(value, list) else value for key, value in how.items()}, layer=layer)
     of = given(attention, tokens, key_tokens)
-    before = None if name != "difference" else shown_trace(layer_of(given(a, tokens, key_tokens), layer), view)
-    shown = Shown(of, shown_trace(layer_of(of, layer), view), view, figure.heads, before)
-    check_heads(shown)
-    return go.Figure(drawn(figure, shown)[0])
+    trace = layer_of(of, layer)
+    for wrong in view.misfits(*trace.shape):
+        raise wrong
+    before = None if name != "difference" else in_view(layer_of(given(a, tokens, key_tokens), layer), view, figure)
+    return go.Figure(drawn(figure, Shown(of, in_view(trace, view, figure), view, figure.heads, before))[0])
 
 
 def given(attention, tokens=None, key_tokens=None):

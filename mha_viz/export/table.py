@@ -9,7 +9,7 @@ from mha_viz.analysis.table import head_table
 
 def weights_table(trace, item, heads, pinned=None):
     """CSV of one batch ``item``, one line per cell of these ``heads`` ("mean": their average, called "average"): batch item, head, query
-    and key by number and name, weight, which is empty where it is undefined.
+    and key by number and name, weight, which is empty where it is undefined. Of a block the number is that of its first token.
 
     Beside a ``pinned`` Trace of the same shape, A, also A's weight and the difference, weight − A's.
     """
@@ -19,6 +19,9 @@ def weights_table(trace, item, heads, pinned=None):
     what = trace.quantity.replace(" ", "_").replace("-", "_")
     names = ["item", "head", "query", "key", "query_token", "key_token", what, "masked", "padded_query"]
     lines.writerow(names + [f"{what}_a", "difference"] * beside)
+    sight = trace.tokens.sight
+    counts = trace.weights.shape[2:]
+    numbers = list(map(range, counts)) if sight is None else [sight.starts(side).tolist() for side in (0, 1)]
     for head in heads:
         weights, masked = _map(trace, item, head), trace.mask[item].all(axis=0) if head == "mean" else trace.mask[item, head]
         before = _map(pinned, item, head).tolist() if beside else None
@@ -28,7 +31,8 @@ def weights_table(trace, item, heads, pinned=None):
             padded = int(trace.query_padding[item][query])
             for key, (weight, is_hidden) in enumerate(zip(row, hidden, strict=True)):
                 head_name = "average" if head == "mean" else head
-                line = [item, head_name, query, key, name, trace.key_tokens[item][key], written(weight), int(is_hidden), padded]
+                place = numbers[0][query], numbers[1][key], name, trace.key_tokens[item][key]
+                line = [item, head_name, *place, written(weight), int(is_hidden), padded]
                 if beside:
                     a = before[query][key]
                     line += [written(a), written(weight - a)]

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from mha_viz.analysis import choose
-from mha_viz.core.attend import too_long
+from mha_viz.analysis.long_maps import row_of
 from mha_viz.core.rules import Wrong
 from mha_viz.core.trace import Trace
 from mha_viz.figures import heads as in_maps
@@ -50,23 +50,21 @@ class Shown:
 
     @property
     def choice(self):
-        """What the View chooses; needs whole maps."""
+        """What the View chooses."""
         return choose(self.trace, self.view)
 
     @property
-    def long(self):
-        """True where the maps are too long to be whole."""
-        return too_long(self.trace)
+    def sight(self):
+        """What is in sight of maps that are too long to be whole, None of whole ones."""
+        return self.trace.tokens.sight
 
     @property
     def item(self):
-        return self.view.item if self.long else self.choice.item
+        return self.choice.item
 
     @property
     def head(self):
-        """The head that is looked at, where one can be; of whole maps the one that ``choose`` does."""
-        if self.long:
-            return self.view.head if self.view.head is not None else (self.numbers or (0,))[0]
+        """The head that is looked at, where one can be."""
         return self.alone("pair").head if self.numbers else self.choice.head
 
 
@@ -77,7 +75,7 @@ def page(shown, **dress):
     view = shown.view if shown.numbers is None else replace(shown.view, heads=shown.numbers)
     if view.picture == "lines":
         return in_lines.spec(shown.trace, view, **dress), describe_lines(shown.trace, view)
-    strip = len(shown.source.traces) == 1  # of several layers the page shows all heads in another picture
+    strip = len(shown.source.traces) == 1 or shown.sight is not None  # of several layers another picture shows all heads
     return in_maps.spec(shown.trace, view, **dress, strip=strip), in_maps.describe(shown.trace, view)
 
 
@@ -136,11 +134,11 @@ def opened(picture, describe):
     def view(shown, **dress):
         from mha_viz.analysis.number import open_number
 
-        c = shown.choice
-        found = open_number(shown.trace, c.item, c.head, c.query, c.key)
+        trace, c = (shown.trace, shown.choice) if shown.sight is None else row_of(shown.trace.plain, shown.sight, shown.choice)
+        found = open_number(trace, c.item, c.head, c.query, c.key)
         if picture is number.terms and found.products is None:
             raise Wrong("view", "terms", "needs q and k, and the source knows the weights alone.", [{"view": "softmax"}])
-        return picture(shown.trace, found, **dress).to_plotly_json(), describe(shown.trace, found)
+        return picture(trace, found, **dress).to_plotly_json(), describe(trace, found)
 
     view.__doc__ = picture.__doc__
     return view
@@ -199,32 +197,33 @@ def curves(shown, *, theme, width, parts):
     )
 
 
-def exact(shown, **dress):
-    """A window of maps that are too long to be whole; of others there is no need for it."""
-    rule = "is an exact window of maps that are too long to be whole, and these are not: every view of them is exact."
-    raise Wrong("view", "window", rule, [{"view": "head"}])
+def window(shown, **dress):
+    """An exact window of one head of maps that are too long to be whole; of others there is no need for it."""
+    if shown.sight is None:
+        rule = "is an exact window of maps that are too long to be whole, and these are not: every view of them is exact."
+        raise Wrong("view", "window", rule, [{"view": "head"}])
+    return head(shown, **dress)
 
 
 VIEWS: dict[str, Callable] = {
     "page": page, "heads": heads, "head": head, "average": average, "pair": pair, "lines": lines, "difference": difference,
     "layers": layers, "terms": opened(number.terms, number.describe_terms), "softmax": opened(number.softmax, number.describe_softmax),
     "cell": opened(number.cell_in_heads, number.describe_cell_in_heads), "steps": steps, "decode": decode, "curves": curves,
-    "window": exact,
+    "window": window,
 }  # fmt: skip
 PARTS = ("title", "labels", "bar", "legend", "values")
+NEED_WHOLE = ("layers", "steps", "decode")  # maps, and so are none of a long sequence
 WITHOUT = {  # parts that a view does not have, and so cannot leave out
     "terms": ("bar", "legend"), "softmax": ("bar", "legend"), "cell": ("bar",), "steps": ("bar", "legend"), "curves": PARTS,
     "profile": PARTS, "quality": PARTS,
 }  # fmt: skip
 
 
-def check_heads(shown):
-    """Raises Wrong where a head was asked for that there is not, or an item, a layer, a cell of the View."""
-    H = shown.trace.shape[1]
-    beyond = [head for head in shown.numbers or () if head >= H]
+def check_heads(figure, trace):
+    """Raises Wrong where a Figure asks for a head that a Trace does not have."""
+    H = trace.shape[1]
+    beyond = [head for head in figure.heads or () if head != MEAN and head >= H]
     if beyond:
-        right = tuple(head for head in shown.heads if head == MEAN or head < H)
+        right = tuple(head for head in figure.heads if head == MEAN or head < H)
         rule = f"points to head {beyond[0]}, and there {'is 1, head 0' if H == 1 else f'are {H}, from 0 to {H - 1}'}."
-        raise Wrong("heads", ",".join(map(str, shown.heads)), rule, [{"heads": ",".join(map(str, right))}] if right else [])
-    for wrong in shown.view.misfits(*shown.trace.shape):
-        raise wrong
+        raise Wrong("heads", ",".join(map(str, figure.heads)), rule, [{"heads": ",".join(map(str, right))}] if right else [])

@@ -4,6 +4,7 @@ import re
 from importlib import metadata
 from urllib.parse import quote, urlencode
 
+from mha_viz.figures.around import seen
 from mha_viz.settings import STEPS, Settings, to_address
 from mha_viz.studies.validation import app_version
 
@@ -27,13 +28,13 @@ SAID = {  # of a mask, by the field of Settings
 def caption(shown, name):
     """A caption of the view called ``name``: what is seen, of what, the shape of its weights, and what computed it."""
     trace = shown.trace
-    N, H, L, S = trace.shape
+    N, H, L, S = trace.plain.shape
     heads = f"all {H} heads" if shown.heads is None else " and ".join(filter(None, [numbers(shown), "their average" * shown.with_mean]))
     what = TOLD[name].format(heads=heads, head=shown.head, step=step(shown) if name == "steps" else "")
     layer = f", {trace.name}" if len(shown.source.traces) > 1 else ""
     parts = [f"{what}, batch item {shown.item} of {shown.source.name}{layer}."]
-    if shown.long:
-        parts.append("Pooled: each cell stands for a block of weights." if name != "window" else "Every cell is one weight.")
+    if shown.sight is not None:
+        parts.append(seen(shown.sight, trace.quantity)[0].removeprefix(" · ").capitalize() + ".")
     parts.append(f"Weights [N, H, L, S] = [{N}, {H}, {L}, {S}]{masks(shown.source.settings)}.")
     address = address_of(shown)
     if address:

@@ -3,6 +3,8 @@
 import numpy as np
 
 from mha_viz.analysis import STATISTICS
+from mha_viz.analysis.norms import QUANTITY
+from mha_viz.figures.labels import SIZE
 from mha_viz.figures.widths import width_of
 
 SHORT = ("percent", "number")  # labels without the word "head"
@@ -21,8 +23,11 @@ SAID = {  # of a head: in a label, and in the caption
 }
 
 
-def captions(order, dropout=False):
-    """What the strip shows and in which order, the longest first; ``dropout`` falls on its maps, though not on what orders them."""
+def captions(order, dropout=False, known=True):
+    """What the strip shows and in which order, the longest first; ``dropout`` falls on its maps, though not on what orders them, which is
+    not ``known`` before all rows of a long sequence have been read."""
+    if not known:
+        return ("Every head by its number",)
     before = ", before dropout" if dropout else ""
     if order == "difference":
         return (
@@ -46,12 +51,14 @@ def captions(order, dropout=False):
 
 def weighted(trace):
     """What a caption adds where maps show no plain attention weights: " · value-norm weighted"."""
-    return "" if trace.quantity == "weight" else f" · {trace.quantity}ed"
+    return f" · {QUANTITY}ed" if trace.quantity.endswith(QUANTITY) else ""
 
 
-def pooled(tiles, large, what="weight"):
+def pooled(tiles, large, what="weight", sight=None):
     """What a caption adds where the Pool of the tiles, of the large maps or both stands for several cells; the longest first, ("",) where
-    all are whole. None for maps that there are not."""
+    all are whole. None for maps that there are not. Of a part of a longer map, ``sight``, it says which part, and whether that is exact."""
+    if sight is not None:
+        return seen(sight, what)
     small, big = (None if pool is None or pool.whole else block_size(pool) for pool in (tiles, large))
     if small and big:
         long = f"each pixel of a tile is the largest {what} of {small} cells, of a large map {big}"
@@ -61,6 +68,16 @@ def pooled(tiles, large, what="weight"):
         return ("",)
     where = "" if small or tiles is None else ", large maps"
     return f" · pooled{where}: each pixel is the largest {what} of {block} cells", f" · pooled, max of {block}"
+
+
+def seen(sight, what):
+    """What a caption says of what is in ``sight`` of a longer map, the longest first."""
+    (top, bottom), (left, right) = sight.spans
+    part = f"queries {top:,}–{bottom - 1:,}, keys {left:,}–{right - 1:,}"
+    if sight.exact:
+        return f" · exact: {part}", " · exact"
+    how = "max" if what.startswith("largest") else "mean"
+    return f" · pooled, {how} of {block_size(sight.pool)}: {part}", f" · pooled, {how} of {block_size(sight.pool)}"
 
 
 def block_size(pool):
@@ -82,7 +99,9 @@ def value(choice, head):
 
 
 def said(choice, head):
-    """ "differs 4.5 %", "entropy 93 %", "distance 5.2"."""
+    """ "differs 4.5 %", "entropy 93 %", "distance 5.2"; nothing of what is not known yet."""
+    if not choice.known:
+        return ""
     return f"{SAID[choice.statistic][0]} {value(choice, head)}"
 
 
@@ -92,8 +111,9 @@ def caption(place, line, texts, theme):
     return text_at(place, 0, 9 + 22 * line, text, 13, theme.soft)
 
 
-def titles(place, names, theme):
-    """The titles of the large maps, (name, and what is said of it, the longest first), and the names of their axes."""
+def titles(place, names, theme, columns):
+    """The titles of the large maps, (name, and what is said of it, the longest first), and the names of their axes, which make way for the
+    first of the Names of ``columns``."""
     found = []
     for map, (name, more) in zip(place.maps, names, strict=True):
         title = map.title
@@ -103,14 +123,14 @@ def titles(place, names, theme):
         if place.parts.title:
             found.append(text_at(place, title.x, title.y + title.height / 2, text, 17, theme.text))
         if map.row_labels:
-            found.append(_axis_names(place, map, theme))
-    return found + ([_axis_names(place, place.names, theme)] if place.names and place.parts.labels else [])
+            found.append(_axis_names(place, map, theme, columns))
+    return found + ([_axis_names(place, place.names, theme, columns)] if place.names and place.parts.labels else [])
 
 
-def _axis_names(place, map, theme):
-    return text_at(
-        place, map.box.x - 8, map.box.y - 18, "key → is read<br>query ↓ asks", 13, theme.soft, xanchor="right", align="right"
-    )
+def _axis_names(place, map, theme, columns):
+    reach = width_of(columns.short[0], SIZE) / 2 - map.cell[0] / 2 if columns.first and not map.column_labels.angle else 0
+    right = map.box.x - 8 - max(0, reach - 4)
+    return text_at(place, right, map.box.y - 18, "key → is read<br>query ↓ asks", 13, theme.soft, xanchor="right", align="right")
 
 
 def text_at(place, x, y, text, size, color, **more):

@@ -10,7 +10,7 @@ from mha_viz.analysis.compare import common
 from mha_viz.figures import around
 from mha_viz.figures.geometry import NARROW, arrange
 from mha_viz.figures.heads import looks_of, sides, ticks_width, widest_labels
-from mha_viz.figures.labels import numbered
+from mha_viz.figures.labels import name_of
 from mha_viz.figures.parts import ALL
 from mha_viz.figures.picture import Large, Map, Tiles, large_pool, picture, strip_pool
 from mha_viz.figures.scale import Scale
@@ -48,7 +48,7 @@ def describe_difference(a, b, view, names=("A", "B")):
     if both.shared.average:
         query, key = choice.query, choice.key
         cell = [float(weights[query, key]) for weights in both.weights]
-        token = [numbered(i, tokens[choice.item][i]) for i, tokens in ((query, b.query_tokens), (key, b.key_tokens))]
+        token = [name_of(b.tokens, side, choice.item, i) for side, i in enumerate((query, key))]
         before, after = ("undefined" if np.isnan(weight) else f"{weight:.6f}" for weight in cell)
         change = "" if np.isnan(cell).any() else f", {cell[1] - cell[0]:+.6f}"
         said.append(f"Chosen cell: query {token[0]}, key {token[1]}: {A} {before}, {B} {after}{change}.")
@@ -126,7 +126,8 @@ class _Both:
         )  # fmt: skip
         if shown:
             pools = strip_pool(place, (L, S)), large_pool((L, S))
-            notes.insert(0, [text + around.weighted(b) + more for more in around.pooled(*pools, "change") for text in captions])
+            more = [around.weighted(b) + note for note in around.pooled(*pools, "change", b.tokens.sight)]
+            notes.insert(0, [text + note for note in more for text in captions])
         strip = Tiles(maps, _either(self._looks(0, shown), self._looks(1, shown)), *tokens[1]) if shown else None
         large = [
             Large(self._map(0, scale), looks[0], *tokens[0]),

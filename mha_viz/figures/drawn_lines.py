@@ -5,8 +5,9 @@ import math
 import numpy as np
 
 from mha_viz.analysis import choose
+from mha_viz.analysis.choice import cell_of
 from mha_viz.figures.around import percent, weighted
-from mha_viz.figures.labels import numbered
+from mha_viz.figures.labels import Names, name_of
 from mha_viz.figures.scale import Scale, largest_weight
 
 LEGIBLE, MOST = 80, 2400  # lines a panel on average, and in all, beyond which the lightest are left out
@@ -68,7 +69,7 @@ class Drawn:
         item = choice.item
         weights, padding = trace.weights[item], trace.query_padding[item]  # [H, L, S], [L]
         undefined, masked = trace.undefined[item].all(axis=0), trace.mask[item].all(axis=(0, 1))  # [L], [S]
-        self.tokens = trace.query_tokens[item], trace.key_tokens[item]
+        self.tokens = trace.tokens
         self.looks = {
             "undefined": np.append(undefined, np.zeros_like(masked)),
             "masked": np.append(np.zeros_like(undefined), masked),
@@ -77,15 +78,13 @@ class Drawn:
         self.hidden = undefined | padding, masked
         self.H, L, S = weights.shape
         own = list(choice.order) if view.arrangement == "all" else [choice.head]
-        own += [None] if average and view.arrangement != "one" else []
+        own += [None] if average and view.arrangement != "one" and trace.has("mean_weights") else []
         self.heads = own if heads else [None]
         self.large = view.arrangement != "all" or len(self.heads) == 1
-        mean = trace.mean_weights[item]  # [L, S]
-        self.weights = np.stack([mean if head is None else weights[head] for head in self.heads])  # [P, L, S]
+        maps = [trace.mean_weights[item] if head is None else weights[head] for head in self.heads]  # [L, S] each
+        self.weights = np.stack(maps)  # [P, L, S]
         self.seen = (self.weights > 0) & ~padding[:, None]  # [P, L, S]; NaN, in undefined rows, is not above 0
-        self.query, self.key = view.cell or (None, None)
-        if (self.query or 0) >= L or (self.key or 0) >= S:
-            self.query = self.key = None
+        self.query, self.key = cell_of(trace, view)
         self.focused = view.cell is not None and (self.query, self.key) != (None, None)
         self.near = np.ones((L, S), bool)
         if self.query is not None:
@@ -100,13 +99,17 @@ class Drawn:
         self.least = _least(self.weights[self.seen], most, VISIBLE * largest_weight(weights, padding))
         self.drawn = self.seen & ((self.weights >= self.least) | (self.near & self.focused))  # [P, L, S]
 
+    def names_in(self, room):
+        """The Names of queries and of keys, each ``room`` px wide at most."""
+        return [Names.along(self.tokens, side, self.choice.item, room, back) for side, back in enumerate(self.hidden)]
+
     def name(self, panel):
         if self.heads[panel] is None:
             return f"average of {self.H} head{'s' if self.H > 1 else ''}"
         return f"head {self.heads[panel]}"
 
     def token(self, side, index):
-        return numbered(index, self.tokens[side][index])
+        return name_of(self.tokens, side, self.choice.item, index)
 
     def left_out(self, panels=slice(None)):
         """The part, 0 to 1, of the weight of some panels' real queries that no line shows."""

@@ -7,7 +7,7 @@ from mha_viz.analysis import choose
 from mha_viz.analysis.statistics import silent
 from mha_viz.figures import around, tiles
 from mha_viz.figures.geometry import arrange, arrange_all
-from mha_viz.figures.labels import Names, numbered
+from mha_viz.figures.labels import Names, name_of
 from mha_viz.figures.parts import ALL
 from mha_viz.figures.picture import Large, Map, Tiles, large_pool, picture, strip_pool
 from mha_viz.figures.scale import Scale, largest_weight
@@ -45,8 +45,9 @@ def spec(trace, view, theme="light", width=1104, strip=True, average=True, parts
     shown = _Shown(trace, view, theme, width)
     order, head, pair = shown.choice.order, shown.choice.head, view.arrangement == "pair"
     maps = [shown.map(one) for one in order]
-    told = around.captions(view.order, dropped_out(trace))
+    told = around.captions(view.order, dropped_out(trace), shown.choice.known)
     if view.arrangement == "all":
+        average = average and trace.has("mean_weights")
         maps += [shown.average_map("average")] if average else []
         place = arrange_all(width, len(maps), *shown.sizes, shown.ticks, widest_labels(maps), parts)
         return shown.picture(place, shown.tiles(maps, average), [], told, head)
@@ -87,6 +88,8 @@ class _Shown:
         return head_map(self.weights[head], head, self.choice, self.scale)
 
     def average_map(self, name=None):
+        if not self.trace.has("mean_weights"):  # of a long sequence it comes last: its place is kept
+            return Map("average", None, np.full_like(self.weights[0], np.nan), self.scale, ("comes after the heads",))
         off = len(silent(self.trace))
         of = f"of {self.H} head{'s' if self.H > 1 else ''}" + (f", {off} off" if off else "")
         mean = self.trace.mean_weights[self.choice.item]  # [L, S]
@@ -105,7 +108,9 @@ class _Shown:
         """The picture of these Tiles, or None, and Large maps under the longest caption that fits; ``head`` is the chosen one."""
         shape, choice = self.weights.shape[1:], self.choice
         pools = strip_pool(place, shape) if strip else None, large_pool(shape) if large else None
-        notes = [around.weighted(self.trace) + note for note in around.pooled(*pools, self.trace.quantity)]
+        notes = [
+            around.weighted(self.trace) + note for note in around.pooled(*pools, self.trace.quantity, self.trace.tokens.sight)
+        ]
         texts = [text + note for note in notes for text in captions]
         found = picture(place, strip, large, (head, choice.query, choice.key), [self.scale], self.theme, [texts])
         found["layout"]["meta"]["order"] = [] if head is None else list(choice.order)
@@ -115,15 +120,15 @@ class _Shown:
 def head_map(weights, head, choice, scale, source=None):
     """The Map of one head's weights [L, S], with what its title and label say of it."""
     said = around.said(choice, head)
-    whole = (f"{said} from the average",) if choice.statistic == "difference" else ()
-    return Map(f"head {head}", head, weights, scale, (*whole, said), (said, around.value(choice, head)), source)
+    whole = (f"{said} from the average",) if choice.statistic == "difference" and said else ()
+    return Map(f"head {head}", head, weights, scale, (*whole, said), (said, said and around.value(choice, head)), source)
 
 
 def sides(trace, item, width):
     """The Names of one batch item's queries and keys; padded queries and keys that nobody may read step back."""
     return (
-        Names(trace.query_tokens[item], min(120, 0.2 * width), trace.query_padding[item]),
-        Names(trace.key_tokens[item], 96, trace.mask[item].all(axis=(0, 1))),
+        Names.along(trace.tokens, 0, item, min(120, 0.2 * width), trace.query_padding[item]),
+        Names.along(trace.tokens, 1, item, 96, trace.mask[item].all(axis=(0, 1))),
     )
 
 
@@ -159,39 +164,43 @@ def describe(trace, view):
     """What the picture shows, in a few sentences: its text alternative."""
     choice = choose(trace, view)
     item, head = choice.item, choice.head
-    H, L, S = trace.weights.shape[1:]
+    H = trace.weights.shape[1]
     shown = f"all {H} heads" if len(choice.order) == H else f"{len(choice.order)} of {H} heads"
     if view.arrangement == "one":
         shown = f"head {head} alone"
     phrase = "difference from their average" if view.order == "difference" else around.SAID[choice.statistic][1]
     first = f", largest {phrase} first: head {choice.order[0]}" if view.order != "index" and view.arrangement != "one" else ""
     before = ", both before dropout" if dropped_out(trace) else ""
-    in_head, in_average = (_in_cell(weights, choice) for weights in (trace.weights[item, head], trace.mean_weights[item]))
+    in_head = f"{_in_cell(trace.weights[item, head], choice)} in head {head}"
+    in_average = f", {_in_cell(trace.mean_weights[item], choice)} in the average" if trace.has("mean_weights") else ""
+    differs = f"Head {head} differs {around.percent(choice.differences[head])} from the average of {H}{before}. " if choice.known else ""
     return (
-        f"Attention maps of {shown}{around.weighted(trace)}, {L} queries by {S} keys{first}. "
-        f"Head {head} differs {around.percent(choice.differences[head])} from the average of {H}{before}. "
-        f"{_cell(trace, choice)}: {in_head} in head {head}, {in_average} in the average."
-        + _without_weight(looks_of(trace, item, [head]), f" in head {head}")
+        f"Attention maps of {shown}{around.weighted(trace)}, {of_what(trace)}{first}. {differs}"
+        f"{_cell(trace, choice)}: {in_head}{in_average}." + _without_weight(looks_of(trace, item, [head]), f" in head {head}")
     )
 
 
 def describe_average(trace, view):
     """What ``average`` shows: its text alternative."""
     choice = choose(trace, view)
-    H, L, S = trace.weights.shape[1:]
+    H = trace.weights.shape[1]
     heads = f"average of {H} head{'s' if H > 1 else ''}"
     return (
-        f"Attention map of the {heads}{around.weighted(trace)}, {L} queries by {S} keys. "
+        f"Attention map of the {heads}{around.weighted(trace)}, {of_what(trace)}. "
         f"{_cell(trace, choice)}: {_in_cell(trace.mean_weights[choice.item], choice)}."
         + _without_weight(looks_of(trace, choice.item, None), "")
     )
 
 
+def of_what(trace):
+    """How large the maps are, and what of longer ones is in sight, in words."""
+    L, S = trace.plain.shape[2:]
+    sight = trace.tokens.sight
+    return f"{L} queries by {S} keys" + ("" if sight is None else around.seen(sight, trace.quantity)[0].replace(" · ", ", "))
+
+
 def _cell(trace, choice):
-    query, key = (
-        numbered(i, tokens[choice.item][i])
-        for i, tokens in ((choice.query, trace.query_tokens), (choice.key, trace.key_tokens))
-    )
+    query, key = (name_of(trace.tokens, side, choice.item, i) for side, i in enumerate((choice.query, choice.key)))
     return f"Chosen cell: query {query}, key {key}"
 
 

@@ -1,5 +1,6 @@
 """Tokens as texts in a figure: exactly what was typed, made visible and harmless."""
 
+import math
 import unicodedata
 
 from mha_viz.figures.widths import em, width_of
@@ -32,10 +33,19 @@ def _visible(c):
     return c
 
 
-def numbered(i, token):
-    """Token ``i`` in plain words: 6 “because”, or 6 alone where its name says nothing else."""
-    name = visible(token)
+def numbered(i, token, room=math.inf):
+    """Token ``i`` in plain words: 6 “because”, its text shortened to ``room`` px, or 6 alone where its name says nothing else."""
+    name = shorten(visible(token), room, 14)
     return str(i) if name == str(i) else f"{i} “{name}”"
+
+
+def name_of(tokens, side, item, i, room=math.inf):
+    """Row (``side`` 0) or column (1) ``i`` of an item's maps in plain words: 6 “because”, its text shortened to ``room`` px; of a block the
+    numbers of its tokens, 128–255."""
+    text, sight = (tokens.queries, tokens.keys)[side][item][i], tokens.sight
+    if sight is not None and sight.several[side]:
+        return text
+    return numbered(i + (sight.spans[side][0] if sight else 0), text, room)
 
 
 def escape(text):
@@ -66,16 +76,23 @@ class Names:
     ``widest`` is what the widest of those takes, in px at SIZE; ``numbered`` are tokens that only say their place.
     """
 
-    def __init__(self, tokens, room, hidden, first=0, blocks=False):
+    def __init__(self, tokens, room, hidden, first=0, blocks=False, of_more=False):
         """``room`` px for a drawn name; ``hidden`` [tokens] bool, True for names that step back. The tokens are those from number
-        ``first`` on; of ``blocks`` each is the numbers of several, "128–255",
-        and named by the first."""
+        ``first`` on; of ``blocks`` each is the numbers of several, "128–255", and drawn as the first of them. They are part ``of_more``
+        than is ever there whole."""
+        self.of_more = of_more
         self.texts, self.hidden, self.first, self.blocks = list(tokens), hidden.tolist(), first, blocks
         seen = [visible(token) for token in tokens]
         self.exact = [escape(token if blocks else numbered(first + i, token)) for i, token in enumerate(tokens)]
         self.short = [text.partition("–")[0] if blocks else shorten(text, room, SIZE) for text in seen]
         self.numbered = blocks or self.texts == [str(first + i) for i in range(len(seen))]
         self.widest = max(width_of(text, SIZE) for text in self.short)
+
+    @classmethod
+    def along(cls, tokens, side, item, room, hidden):
+        """The Names of the rows (``side`` 0) or columns (1) of an item's maps."""
+        texts, sight = (tokens.queries, tokens.keys)[side][item], tokens.sight
+        return cls(texts, room, hidden) if sight is None else cls(texts, room, hidden, sight.spans[side][0], sight.several[side], True)
 
     def drawn(self, step, theme):
         """Tick values and texts of every ``step``-th name."""

@@ -53,7 +53,7 @@ def average(trace, view, theme="light", width=1104, parts=ALL):
 def _drawn(shown, theme, width, parts):
     words = [MARKS[look][1] for look in MARKS if shown.looks[look].any()]
     place = arrange(
-        width, len(shown.heads), shown.large, shown.tokens, shown.hidden, shown.least > 0, len(shown.samples), words, parts
+        width, len(shown.heads), shown.large, shown.names_in, shown.least > 0, len(shown.samples), words, parts
     )
     points = _points(place)
     data = [
@@ -90,6 +90,7 @@ def _meta(shown, place):
     return {
         "kind": "lines", "panels": panels, "names": [], "queries": place.sides[0].texts, "keys": place.sides[1].texts,
         "chosen": {"head": head, "query": shown.query, "key": shown.key}, "quantity": shown.scale.quantity,
+        "first": [side.first for side in place.sides], "blocks": [side.blocks for side in place.sides],
     }  # fmt: skip
 
 

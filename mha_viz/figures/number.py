@@ -11,7 +11,7 @@ import numpy as np
 
 from mha_viz.figures import tiles
 from mha_viz.figures.geometry import NARROW, NICE, ROW_PITCH, Box
-from mha_viz.figures.labels import Names, escape, numbered, shorten, visible
+from mha_viz.figures.labels import Names, escape, name_of
 from mha_viz.figures.parts import ALL
 from mha_viz.figures.scale import Scale
 from mha_viz.figures.sheet import TITLE, Sheet
@@ -255,7 +255,7 @@ def describe_token_in_heads(trace, derivation, side="query"):
     if not np.nanmax(row) > 0:
         return f"{said} Only zeros in head {d.head}."
     most = int(np.nanargmax(row))
-    name = numbered(most, (trace.key_tokens if along == "key" else trace.query_tokens)[d.item][most])
+    name = name_of(trace.tokens, int(along == "key"), d.item, most)
     return f"{said} In head {d.head} it {verb} {along} {name}: {_number(row[most])}."
 
 
@@ -285,16 +285,14 @@ def _name_heads(sheet, box, H, chosen):
 
 def _tokens(trace, d, room=math.inf):
     """The query and the key as a person reads them, 6 “because”, each text shortened to ``room`` px."""
-    texts = visible(trace.query_tokens[d.item][d.query]), visible(trace.key_tokens[d.item][d.key])
-    texts = (shorten(text, room, 14) for text in texts)
-    return tuple(str(i) if text == str(i) else f"{i} “{text}”" for i, text in zip((d.query, d.key), texts, strict=True))
+    return tuple(name_of(trace.tokens, side, d.item, i, room) for side, i in enumerate((d.query, d.key)))
 
 
 def _names(trace, d, side):
     """The Names of all queries, or of all keys."""
     if side == "query":
-        return Names(trace.query_tokens[d.item], 96, trace.query_padding[d.item])
-    return Names(trace.key_tokens[d.item], 96, _mask(trace, d).all(axis=(0, 1)))
+        return Names.along(trace.tokens, 0, d.item, 96, trace.query_padding[d.item])
+    return Names.along(trace.tokens, 1, d.item, 96, _mask(trace, d).all(axis=(0, 1)))
 
 
 def _mask(trace, d):

@@ -67,19 +67,16 @@ class Place:
         return Box(self.key.x + column * self.key.width // self.key_columns, self.key.y + 26 + row * KEY_PITCH, 26, KEY_PITCH)
 
 
-def arrange(width, count, large, tokens, hidden, noted, steps, legend_words, parts=ALL):
+def arrange(width, count, large, names_in, noted, steps, legend_words, parts=ALL):
     """The Place of ``count`` panels, ``large`` or small, in a picture ``width`` px wide.
 
-    ``tokens`` and ``hidden``, (queries, keys) each, are texts and bools [tokens] that are True for names that step back; ``noted``
-    is True where a line of words stands above and below the panels; the key has ``steps`` samples, the legend these words. Only
-    these ``parts`` take room.
+    ``names_in(room)`` are the Names of queries and of keys where each has so many px; ``noted`` is True where a line of words stands
+    above and below the panels; the key has ``steps`` samples, the legend these words. Only these ``parts`` take room.
     """
     narrow, noted = width < NARROW, noted and parts.title
     room, gap = width - 2 * EDGE - (KEY if parts.bar and not narrow else 0), 32 if large else 24
     across = 1 if narrow else count
-    sides = tuple(
-        Names(side, min(120, 0.24 * room / across) if large else 72, back) for side, back in zip(tokens, hidden, strict=True)
-    )
+    sides = tuple(names_in(min(120, 0.24 * room / across) if large else 72))
     labels = tuple(math.ceil(side.widest) if parts.labels else 0 for side in sides)
     if not large and count > 32:  # no room for names
         gap = 16
@@ -90,7 +87,7 @@ def arrange(width, count, large, tokens, hidden, noted, steps, legend_words, par
     widest = (760 if parts.around else room) if count == 1 else 520
     panel = min((room - (across - 1) * gap) // across, widest)
     band = panel - sum(labels) - 2 * NODE
-    L, S = map(len, tokens)
+    L, S = (len(side.texts) for side in sides)
     counts = (S, S) if L <= S <= L + 2 else (L, S)  # one length: level, extra keys below; others share the whole height
     tallest = 500 if large else min(max(1.6 * band, 120), 340)
     pitch = max(28, min(48, 240 / max(counts))) if large else 20

@@ -113,13 +113,13 @@ def picture(place, strip, large, chosen, scales, theme, captions, linked=True):
         **coloraxes,
         "annotations": [
             *(around.caption(place, line, texts, theme) for line, texts in enumerate(captions if place.parts.title else ())),
-            *around.titles(place, [(one.map.name, one.map.said) for one in large], theme),
+            *around.titles(place, [(one.map.name, one.map.said) for one in large], theme, (large[0] if large else strip).columns),
             *words,
         ],
         "legend": around.legend(place, theme), "hovermode": "closest",
         "dragmode": False if place.stacked or not large else "zoom",
         "hoverlabel": {"font": {"family": FONT, "size": 14}, "namelength": -1},
-        "uirevision": f"{len(large)} {L} {S}", "template": {},
+        "uirevision": " ".join(map(str, (len(large), L, S, *_sight(strip or large[0])))), "template": {},
     }  # fmt: skip
     return {"data": data, "layout": layout}
 
@@ -199,7 +199,8 @@ def _meta(place, strip, large, entries, chosen, scales, theme):
         named_by = place.maps[i] if large else place.names
         side = {
             "queries": rows.texts, "keys": columns.texts, "rows": rows.short, "columns": columns.short,
-            "angle": named_by.column_labels.angle if named_by else 0, "first": [rows.first, columns.first], "blocks": rows.blocks,
+            "angle": named_by.column_labels.angle if named_by else 0,
+            "first": [rows.first, columns.first], "blocks": [rows.blocks, columns.blocks],
         }  # fmt: skip
         if side not in sides:
             sides.append(side)
@@ -216,6 +217,11 @@ def _meta(place, strip, large, entries, chosen, scales, theme):
         "order": order, "largest": {"change" if scale.kind == "change" else "weight": scale.high for scale in scales},
         "chosen": {"head": head, "query": query, "key": key}, "quantity": scales[0].quantity,
     }  # fmt: skip
+
+
+def _sight(one):
+    """What is in sight of a longer map, by the first and the last name of each side: another part of it begins without a zoom."""
+    return [end for side in (one.rows, one.columns) if side.of_more for end in (side.texts[0], side.texts[-1])]
 
 
 def _coloraxis(scale):

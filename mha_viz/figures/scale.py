@@ -9,6 +9,7 @@ from mha_viz.figures.theme import mixed
 from mha_viz.figures.widths import width_of
 
 DECADES = 5  # a logarithmic scale reaches so far below its end at most
+OF_BLOCKS = ("largest ", "mean ")  # how quantities begin of which a cell stands for a block
 FAINTEST = 0.06  # of the ink: where a logarithmic scale begins, so that its smallest weight is not taken for zero
 STEPS = 48  # of a logarithmic colour scale
 TITLES = {  # of the bar, the first that fits; {} is the quantity
@@ -44,20 +45,23 @@ class Scale:
         clipped at the 99th percentile of the weights above zero, since each masked cell would count as one. View's limits come
         first, except for shares of a row, which are no weights.
         """
-        if view.scale == "row":
+        kind = view.scale
+        if kind == "auto":
+            kind = "log" if quantity.startswith(OF_BLOCKS) else "linear"
+        if kind == "row":
             return cls("row", 0.0, 1.0, quantity=quantity)
         largest = _largest(rows)
         low, high = view.limits or (0.0, largest)
-        if view.scale == "linear":
+        if kind == "linear":
             return cls("linear", low, high, low > 0, largest > high, view.limits is not None, quantity)
         positive = np.concatenate([array[array > 0] for array in rows])  # NaN is not above 0
-        if view.scale == "percentile" and view.limits is None and len(positive):
+        if kind == "percentile" and view.limits is None and len(positive):
             high = float(np.percentile(positive, 99))
-        if view.scale == "log":
+        if kind == "log":
             smallest = float(positive.min(initial=high))
             low = low or min(max(smallest, high / 10**DECADES), high / 2)
             return cls("log", low, high, smallest < low, largest > high, view.limits is not None, quantity)
-        return cls(view.scale, low, high, low > 0, largest > high, view.limits is not None, quantity)
+        return cls(kind, low, high, low > 0, largest > high, view.limits is not None, quantity)
 
     def drawn(self, weights):
         """[…, L, S]: what a map of these weights draws on this scale."""

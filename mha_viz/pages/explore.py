@@ -2,14 +2,12 @@
 
 import streamlit as st
 
-from mha_viz.core.attend import too_long
-from mha_viz.pages import draft
+from mha_viz.pages import draft, long
 from mha_viz.pages.explored import begin, current, say_what_is_wrong, trace_of
 from mha_viz.pages.layout_demo import layout_demo
-from mha_viz.pages.long import long_maps, to_another_page
 from mha_viz.pages.save import save
 from mha_viz.pages.shapes import mode, shape_strip
-from mha_viz.pages.stage import Subject, changed_trace, choose_cells, heads_and_average
+from mha_viz.pages.stage import Subject, choose_cells, for_table, heads_and_average
 from mha_viz.pages.statistics_table import statistics_table
 from mha_viz.pages.toolbar import toolbar
 from mha_viz.sources.source import Source, source_name
@@ -17,22 +15,18 @@ from mha_viz.sources.source import Source, source_name
 
 def page():
     begin("explore")
-    _, trace, _ = current()
-    if too_long(trace):
-        say_what_is_wrong()
-        long_maps(trace)
-        draft.write_address()
-        return
+    long.begin()
     above()
     toolbar_alone()
+    progress = st.container(key="progress")
     stage()
+    long.go_on(progress)
 
 
 @st.fragment(key="above")
 def above():
     """What is said of the Settings: what is wrong with them, and the shapes that they make."""
     settings, trace = say_what_is_wrong()
-    to_another_page(trace)
     strip(trace, settings)
 
 
@@ -40,7 +34,7 @@ def above():
 def toolbar_alone():
     """The controls of the view: drawn anew where their choices change, and otherwise left as the person sees them."""
     _, trace, _ = current()
-    toolbar(trace, st.session_state.view, save)
+    toolbar(trace, st.session_state.view, save, part=long.part_of(trace))
 
 
 @st.fragment(key="stage")
@@ -53,8 +47,9 @@ def stage():
         heads_and_average(
             Subject(of, 0, settings, draft.spelled, draft.unspelled, lambda other, _: trace_of(other)), paint_and_choose
         )
-        statistics_table([changed_trace(trace, st.session_state.view)[0]], st.session_state.view)
+        statistics_table(lambda: [for_table(trace)], st.session_state.view)
     draft.write_address()
+    long.carry_on()
 
 
 def strip(trace, settings):

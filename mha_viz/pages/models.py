@@ -3,16 +3,15 @@
 import streamlit as st
 
 from mha_viz.core.attend import too_long
-from mha_viz.pages import from_trained, source
+from mha_viz.pages import from_trained, long, source
 from mha_viz.pages.draft import CHOICES, draw
 from mha_viz.pages.head_panel import head_panel
-from mha_viz.pages.long import long_maps, to_another_page
 from mha_viz.pages.messages import plain, say_notes
 from mha_viz.pages.model import begin, checks, choose_layer, here, layer, looked_at
 from mha_viz.pages.places import enter
 from mha_viz.pages.save import save
 from mha_viz.pages.shapes import trace_strip
-from mha_viz.pages.stage import Subject, changed_trace, choose_cells, heads_and_average
+from mha_viz.pages.stage import Subject, changed_trace, choose_cells, for_table, heads_and_average
 from mha_viz.pages.statistics_table import statistics_table
 from mha_viz.pages.toolbar import change, toolbar
 
@@ -21,33 +20,19 @@ def page():
     enter("models", follow=("above", "table"))
     if not begin():
         return
-    if too_long(layer()[1]):
-        long()
-        return
+    long.begin()
     above()
     toolbar_alone()
+    progress = st.container(key="progress")
     stage()
     table()
-
-
-def long():
-    """A layer whose maps are too long to be whole."""
-    found = here().recording()
-    say_notes(source.notes(found.traces))
-    here().about()
-    if found.notes:
-        st.caption(" ".join(map(plain, found.notes)))
-    if len(found.traces) > 1:
-        choose_layer(rerun=None)
-    long_maps(layer()[1])
-    source.write_address()
+    long.go_on(progress)
 
 
 @st.fragment(key="above")
 def above():
     """The model: what is to be known of the run, its layers and heads as small maps, and the shapes of the chosen layer."""
     found, (index, trace) = here().recording(), layer()
-    to_another_page(trace)
     with st.container(key="messages"):
         say_notes(source.notes(found.traces))
         here().about()
@@ -55,7 +40,7 @@ def above():
             st.error(f"**First not finite here.** {plain(found.cause.sentence)}", icon=":material/error:")
         if found.notes:
             st.caption(" ".join(map(plain, found.notes)))
-    if len(found.traces) > 1:
+    if len(found.traces) > 1 and not any(map(too_long, found.traces)):
         with st.container(key="overview_box", height=380 if len(found.traces) > 8 else "content"):
             overview(found.traces, index)
     if len(found.traces) == 1:
@@ -86,7 +71,9 @@ def overview(traces, index):
 
 @st.fragment(key="toolbar")
 def toolbar_alone():
-    toolbar(layer()[1], st.session_state.view, save, can_change=here() is not from_trained)  # which has its own
+    trace = layer()[1]
+    changes = here() is not from_trained  # which has its own
+    toolbar(trace, st.session_state.view, save, changes, long.part_of(trace))
 
 
 @st.fragment(key="stage")
@@ -99,6 +86,7 @@ def stage():
         heads_and_average(subject, choose_and_mark, look_again)
     if not st.session_state.get("playing"):  # Back should not lead through every snapshot that was played
         source.write_address()
+    long.carry_on()
 
 
 def look_again():
@@ -121,12 +109,13 @@ def table():
 
     index, trace = layer()
     traces, view = here().recording().traces, st.session_state.view
-    choice = choose(shown_trace(changed_trace(trace, view)[0], view), view)  # of what the picture shows
     if any(map(too_long, traces)):
+        statistics_table(lambda: [for_table(trace)], view)
         st.caption("What compares all layers is left out: some are too long for maps of theirs to be whole.")
     else:
-        head_panel(here(), traces, index, choice)
-        statistics_table(traces, view)
+        head_panel(here(), traces, index, choose(shown_trace(changed_trace(trace, view)[0], view), view))  # what the picture shows
+        statistics_table(lambda: traces, view)
+    long.carry_on()
     folded = st.expander("Validate this layer", key="checks", on_change="rerun")  # run while it is open
     if folded.open:
         with folded:

@@ -34,7 +34,7 @@ def draw(figure, alt, key):
 
 def steps(trace, d):
     """The derivation in words and numbers, one step after another, as HTML. What the source does not know is left out."""
-    asks, is_read = token("query", d.query, trace.query_tokens[d.item]), token("key", d.key, trace.key_tokens[d.item])
+    asks, is_read = token(trace, 0, d.item, d.query), token(trace, 1, d.item, d.key)
     if d.dot is not None:
         products = terms(d) if len(d.q) <= 4 else f"{len(d.q)} products, whose sum is"
         yield f"<b>q · k</b>: the query vector of {asks} times the key vector of {is_read}: {products} <b>{d.dot:.6f}</b>"

@@ -7,7 +7,7 @@ from math import isnan
 def shape_strip(trace, settings, swapped=False):
     """Every tensor's shape, in the present layout; ``swapped`` lets the axes that have just changed places be seen to move."""
     s = settings
-    N, H, L, S = trace.weights.shape
+    N, H, L, S = trace.shape
     query = tokens(s, N, s.embed_dim, L=L)
     steps = [f"tokens {query}"]
     if s.cross:
@@ -23,13 +23,13 @@ def shape_strip(trace, settings, swapped=False):
 
 def trace_strip(trace):
     """The shapes of one recorded call: what is known of it."""
-    N, H, L, S = trace.weights.shape
+    N, H, L, S = trace.shape
     steps = [f"weights {axes(N=N, H=H, L=L, S=S)}"]
     if trace.has("q", "k"):
         D = trace.q.shape[3]
         steps = [f"q {axes(N=N, H=H, L=L, D=D)} k {axes(N=N, H=H, S=S, D=D)}", *steps]
-    if trace.has("head_outputs"):
-        steps.append(f"head outputs {axes(N=N, H=H, L=L, D=trace.head_outputs.shape[3])}")
+    if trace.has("v", "head_outputs"):
+        steps.append(f"head outputs {axes(N=N, H=H, L=L, D=trace.v.shape[3])}")
     if trace.has("output"):
         steps.append(f"output {axes('tokens', N=N, L=L, E=trace.out_proj[0].shape[0])}")
     return f"<p class='shapes'>{' <span class=arrow>→</span> '.join(steps)}</p>"
@@ -60,8 +60,10 @@ def mode(settings):
 def chosen_number(trace, choice, pinned=None):
     """The chosen cell's exact weight in its head and in the average; beside a ``pinned`` Trace, A, with the change from A."""
     item, head, query, key = choice.item, choice.head, choice.query, choice.key
-    asks, is_read = token("query", query, trace.query_tokens[item]), token("key", key, trace.key_tokens[item])
-    in_head, in_average = written(trace.weights[item, head, query, key]), written(trace.mean_weights[item, query, key])
+    asks, is_read = token(trace, 0, item, query), token(trace, 1, item, key)
+    in_head, average = written(trace.weights[item, head, query, key]), ""
+    if trace.has("mean_weights"):  # of a long sequence it comes last
+        average = f" · average <b>{written(trace.mean_weights[item, query, key])}</b>"
     change = ""
     if pinned is not None and has_cell(pinned, choice):
         alike = pinned.weights.shape[1] == trace.weights.shape[1]  # or a head's number says nothing about the other's
@@ -71,7 +73,7 @@ def chosen_number(trace, choice, pinned=None):
         change = f" · A{'' if alike else ', average'} <b>{written(before)}</b> · B − A <b>{moved}</b>"
     what = "" if trace.quantity == "weight" else f"{trace.quantity}: "
     where = f"{what}head {head} · {asks} → {is_read}"
-    return f"<p class='chosen' role='status'>{where} <b>{in_head}</b> · average <b>{in_average}</b>{change}</p>"
+    return f"<p class='chosen' role='status'>{where} <b>{in_head}</b>{average}{change}</p>"
 
 
 def has_cell(trace, choice):
@@ -92,7 +94,11 @@ def what_average_hides(trace, item):
     return "" if hidden is None else f"<p class='hides'><b>What the average hides.</b> {escape(hidden.sentence)}</p>"
 
 
-def token(kind, index, tokens):
-    """``query 6 “because”``, or ``query 6`` for a token that has no name but its number."""
-    name = tokens[index]
-    return f"{kind} {index}" if name == str(index) else f"{kind} {index} “<bdi>{escape(name)}</bdi>”"
+def token(trace, side, item, index):
+    """``query 6 “because”`` of row (``side`` 0) or ``key 6`` of column (1) ``index`` of an item's maps, ``query 6`` for a token that has no
+    name but its number, ``queries 128–255`` of a block."""
+    kind, name, sight = ("query", "key")[side], (trace.query_tokens, trace.key_tokens)[side][item][index], trace.tokens.sight
+    if sight is not None and sight.several[side]:
+        return f"{('queries', 'keys')[side]} {name}"
+    number = index + (sight.spans[side][0] if sight else 0)
+    return f"{kind} {number}" if name == str(number) else f"{kind} {number} “<bdi>{escape(name)}</bdi>”"

@@ -6,7 +6,9 @@ from urllib.parse import parse_qsl, urlencode
 
 import streamlit as st
 
+from mha_viz.core.attend import too_long
 from mha_viz.core.rules import Wrong
+from mha_viz.pages import long
 from mha_viz.pages.changes import changes
 from mha_viz.pages.messages import say_error, say_findings, say_notes, say_wrong_view
 from mha_viz.pages.number_panel import number_panel
@@ -45,16 +47,18 @@ def heads_and_average(subject, choose_cells, on_look=None):
 
     ``on_look()`` hears of another width or theme.
     """
-    from mha_viz.analysis import choose, shown_trace
+    from mha_viz.analysis import choose
     from mha_viz.components import live, measured_width
     from mha_viz.export.views import Shown, page
 
     view = st.session_state.view
     changed, wrong_change = changed_trace(subject.trace, view)
-    trace = shown_trace(changed, view)
+    trace = in_view(changed, view)
     st.session_state.pinnable = spelled(subject, view)
     choice = choose(trace, view)
     a, pinned, wrong_pin = pinned_trace(subject, view)
+    if pinned is not None and not (pinned.has("mean_weights") and trace.has("mean_weights")):
+        pinned = None  # long ones are compared once both are there
     shown = Shown(subject.source, trace, view, a=pinned)
     keep_for_saving(OnScreen(shown, name=f"attention-item{choice.item}", live=True))
     with st.container(key="findings"):
@@ -68,19 +72,45 @@ def heads_and_average(subject, choose_cells, on_look=None):
             st.caption(f"What if: {' '.join(what)} In this layer alone; the picture shows what it would do with the same input.")
     look = {"theme": st.context.theme.type or "light", "width": measured_width("picture")}
     figure, alt = page(shown, **look)
+    sight = trace.tokens.sight
     live(
-        figure, key="picture", alt=alt, on_choose=choose_cells, on_reset=let_go, on_look=on_look, save=st.session_state.get("saving")
+        figure, key="picture", alt=alt, on_choose=lambda choices: choose_cells(long.placed(trace, choices)), on_reset=let_go,
+        on_look=on_look, on_zoom=None if sight is None or sight.exact else long.zoom(trace), save=st.session_state.get("saving"),
     )  # fmt: skip
     st.html(chosen_number(trace, choice, pinned) + what_average_hides(trace, choice.item))
     with st.container(key="compared"):
         if pinned is not None:
             changes(pinned, trace, a, in_full(subject.settings, subject.layer, view.what_if), choice)
+    opened_number(changed, trace, view, choice, look)
+
+
+def in_view(trace, view):
+    """The Trace that the View shows of this one: its weights, or what they bring; of a long one what is in sight."""
+    from mha_viz.analysis import shown_trace
+
+    return long.seen(trace, view) if too_long(trace) else shown_trace(trace, view)
+
+
+def for_table(trace):
+    """The Trace, with what is changed in it, whose statistics a table shows."""
+    view = st.session_state.view
+    changed, _ = changed_trace(trace, view)
+    return long.seen(changed, view, statistics=True) if too_long(changed) else changed
+
+
+def opened_number(changed, shown, view, choice, look):
+    """The chosen number opened; of a long sequence that in the middle of a block, from its row alone."""
+    if shown.tokens.sight is not None:
+        from mha_viz.analysis.long_maps import row_of
+
+        changed, choice = row_of(changed, shown.tokens.sight, choice)
     number_panel(changed, view, choice, look)
 
 
 def changed_trace(trace, view, kept_as="changed"):
     """The Trace with what the View changes in it, and a list of what is wrong with that; the Trace as it is where something is."""
     from mha_viz.core.intervention import changed
+    from mha_viz.core.long import check_off
 
     asked = read_interventions(view.what_if)
     if view.layer >= len(asked):
@@ -88,6 +118,8 @@ def changed_trace(trace, view, kept_as="changed"):
     kept = st.session_state.get(kept_as)
     if kept is None or kept[:2] != (trace, view.what_if):
         try:
+            if too_long(trace):
+                check_off(asked[view.layer].off)
             kept = st.session_state[kept_as] = trace, view.what_if, changed(trace, asked[view.layer])
         except Wrong as wrong:
             return trace, [wrong]
@@ -102,8 +134,6 @@ def spelled(subject, view):
 
 def pinned_trace(subject, view):
     """What A is, by name, and its Trace, each None where nothing is pinned; and a list of what is wrong with what is pinned."""
-    from mha_viz.analysis import shown_trace
-
     if view.pinned is None:
         return None, None, []
     try:
@@ -111,7 +141,7 @@ def pinned_trace(subject, view):
         place = View(**{name: read(View, name, pairs.pop(name)) for name in PLACE if name in pairs})
         settings = subject.unspell(urlencode(pairs) if place != View() else view.pinned)
         trace, wrong = changed_trace(subject.trace_of(settings, place.layer), place, "changed_a")
-        return in_full(settings, place.layer, place.what_if), shown_trace(trace, view), wrong
+        return in_full(settings, place.layer, place.what_if), in_view(trace, view), wrong
     except Wrong as wrong:
         return None, None, [wrong]
 
@@ -129,4 +159,5 @@ def choose_cells(choices):
 
 
 def let_go():
-    change(cell=None)
+    """Let go of the chosen cell, and of a part of a long map."""
+    change(cell=None, rows=None, columns=None)

@@ -8,14 +8,15 @@ from mha_viz.pages.messages import plain
 from mha_viz.pages.toolbar import change
 
 
-def statistics_table(traces, view):
-    """A folded table: a row per head, a column per statistic; computed while it is open."""
+def statistics_table(given, view):
+    """A folded table: a row per head of the Traces that are ``given()``, a column per statistic; computed while it is open."""
     folded = st.expander("Statistics of all heads", key="statistics", on_change="rerun")
     if not folded.open:
         return
     from mha_viz.analysis.statistics import STATISTICS
     from mha_viz.analysis.table import head_table
 
+    traces = given()
     table = head_table(traces, view.item)
     columns = {"layer": [row.trace for row in table.rows], "head": [row.head for row in table.rows]}
     for name in STATISTICS:

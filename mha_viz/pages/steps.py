@@ -185,8 +185,8 @@ def mathematics(step, walked, trace):
     if numbers and step == "configure":
         st.latex(numbers)
     elif numbers:
-        whose = [token("query", walked.query, trace.query_tokens[walked.item])] * (step != "keys")
-        whose += [token("key", walked.key, trace.key_tokens[walked.item])] * (step in OF_KEY)
+        whose = [token(trace, 0, walked.item, walked.query)] * (step != "keys")
+        whose += [token(trace, 1, walked.item, walked.key)] * (step in OF_KEY)
         whose += [f"head {walked.shown}"] * (step in OF_HEAD)
         st.html(f"<p class='with-numbers'>with the numbers of {', '.join(whose)}:</p>")
         st.latex(numbers)

@@ -12,6 +12,7 @@ from mha_viz.settings.interventions import read_interventions
 
 ARRANGEMENT_WORDS = {"pair": "pair", "all": "all", "one": "one"}
 SCALE_WORDS = {
+    "auto": "automatic: linear, and logarithmic where a cell stands for a block",
     "linear": "linear",
     "log": "logarithmic",
     "percentile": "clipped at the 99th percentile",
@@ -21,9 +22,10 @@ WEIGHTING_WORDS = {"weights": "attention weights", "norms": "value-norm weighted
 COLOR_WORDS = {"ink": "ink", "viridis": "Viridis", "cividis": "Cividis", "grey": "grey"}
 
 
-def toolbar(trace, view, save, can_change=True):
-    """Draw the controls; ``save()`` draws what is in the popover of that name. ``can_change`` offers to change the layer that is shown."""
-    N, H = trace.weights.shape[:2]
+def toolbar(trace, view, save, can_change=True, part=None):
+    """Draw the controls; ``save()`` draws what is in the popover of that name, ``part()`` what says which part of a long map is in sight,
+    where it is one. ``can_change`` offers to change the layer that is shown."""
+    N, H = trace.shape[:2]
     item = view.item if view.item < N else 0
     with st.container(horizontal=True, vertical_alignment="center", key="toolbar"):
         show(
@@ -47,6 +49,10 @@ def toolbar(trace, view, save, can_change=True):
         with lazy_popover("Scale", "scale") as shown:
             if shown:
                 scale(trace, view)
+        if part is not None:
+            with lazy_popover("In sight", "part") as shown:
+                if shown:
+                    part()
         with lazy_popover("Save", "save") as shown:
             if shown:
                 save()
@@ -66,7 +72,7 @@ def change_layer(trace, view):
     """What if: in the layer that is shown alone, since nobody can tell here what the layers after it would make of it."""
     from mha_viz.pages.what_if import what_if
 
-    H = trace.weights.shape[1]
+    H = trace.shape[1]
 
     def put(text):
         for one in read_interventions(text):

@@ -13,7 +13,7 @@ ORDERS = (
 ARRANGEMENTS = ("pair", "all", "one")
 PICTURES = ("maps", "lines")
 WEIGHTINGS = ("weights", "norms")
-SCALES = ("linear", "log", "percentile", "row")
+SCALES = ("auto", "linear", "log", "percentile", "row")
 DTYPES = ("float32", "float64", "float16", "bfloat16")
 POOLINGS = ("max", "mean")
 COLORS = ("ink", "viridis", "cividis", "grey")
@@ -65,13 +65,14 @@ class View:
     None where a token is chosen and not a cell. ``arrangement``: the strip with one head beside the
     average, all heads large, or one head alone; ``picture``: maps or lines. ``weighting`` of the cells: the attention weights, or
     these times the length of what each key's value adds to the output ("norms"). ``scale`` of the colours: linear, logarithmic,
-    clipped at the 99th percentile, or each row to its own maximum; ``limits`` fix its ends. ``what_if`` is what is changed in the
-    layer that is shown, as ``read_interventions`` reads it. ``pinned`` is what B is compared with: the settings of A as the query
-    part of an address ("" for the defaults). ``opened`` shows the whole derivation of the chosen number; ``divisors`` offers only
-    head counts that divide embed_dim; ``verbatim`` shows PyTorch's own error where there is one.
+    clipped at the 99th percentile, or each row to its own maximum; "auto" is linear, and logarithmic where each cell stands for a
+    block: beside the first rows of a long causal map, which share few keys, all others would be blank. ``limits`` fix its ends.
+    ``what_if`` is what is changed in the layer that is shown, as ``read_interventions`` reads it. ``pinned`` is what B is compared
+    with: the settings of A as the query part of an address ("" for the defaults). ``opened`` shows the whole derivation of the chosen
+    number; ``divisors`` offers only head counts that divide embed_dim; ``verbatim`` shows PyTorch's own error where there is one.
 
     Of maps too long to be whole, ``pooling`` says what stands for a block, its largest weight or its mean, and ``rows`` and ``columns``,
-    each (start, stop), which window is exact.
+    each (start, stop), which queries and keys are in sight, None all.
 
     Pitfalls: ``pitfall`` is the one that is shown with what is set of it, as ``mha_viz.analysis.pitfalls.spelling`` reads it, "" the
     first; of those that have the ``symptom``, "" all.
@@ -96,7 +97,7 @@ class View:
     pooling: str = ruled("max", choice(*POOLINGS))
     rows: tuple[int, int] | None = ruled(None, optional(_span))
     columns: tuple[int, int] | None = ruled(None, optional(_span))
-    scale: str = ruled("linear", choice(*SCALES))
+    scale: str = ruled("auto", choice(*SCALES))
     limits: tuple[float, float] | None = ruled(None, optional(_limits))
     colors: str = ruled("ink", choice(*COLORS))
     what_if: str = ruled("", typed_interventions)

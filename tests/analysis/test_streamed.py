@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 
 from mha_viz.analysis.statistics import statistic
-from mha_viz.analysis.streamed import STREAMED, pooled_with_statistics
+from mha_viz.analysis.streamed import STREAMED, Apart, Streamed
 from mha_viz.core import long
 from mha_viz.core.attend import trace_of_call
 from mha_viz.core.call import Call
@@ -17,10 +17,12 @@ from tests.core.test_long import calls
 def agree(trace, item=0):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(long, "ROWS", 7)
-        for found, values in pooled_with_statistics(trace, item=item):
-            assert list(values) == list(STREAMED)
-            for name, value in values.items():
-                np.testing.assert_allclose(value, statistic(trace, item, name)[found.head], atol=1e-5, err_msg=name)
+        streamed = Streamed(trace, item)
+        for _ in long.pooled(trace, item=item, read=streamed.read):
+            pass
+    assert list(streamed.values) == [*STREAMED, "contribution"]
+    for name, values in streamed.values.items():
+        np.testing.assert_allclose(values, statistic(trace, item, name), atol=1e-5, err_msg=name)
     return True
 
 
@@ -36,3 +38,14 @@ def test_as_of_whole_maps_where_tokens_repeat_and_are_padded():
     tokens = Tokens.of(1, L, L, [[str(i % 9) for i in range(L)]], query_padding=padding)
     q, k = (rng.normal(size=(1, 2, L, 4)).astype(np.float32) * 2 for _ in range(2))
     assert agree(trace_of_call(Call(q, k, mask=Mask(L, L, causal=True, padded=padding), tokens=tokens)))
+
+
+@settings(derandomize=True, deadline=None, max_examples=40)
+@given(calls())
+def test_the_difference_from_the_average_is_that_of_the_whole(call):
+    trace = trace_of_call(call)
+    apart = Apart(trace, 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(long, "ROWS", 7)
+        list(long.averaging(trace, item=1, read=apart.read))
+    np.testing.assert_allclose(apart.values, statistic(trace, 1, "difference"), atol=2e-5)

@@ -1,4 +1,4 @@
-"""Layers whose maps are too long to be whole, on Explore and on Models: pooled head by head, stopped, gone on with."""
+"""Layers whose maps are too long to be whole, on Explore and on Models: pooled head by head, then the average; stopped, gone on with."""
 
 import numpy as np
 import pytest
@@ -22,47 +22,89 @@ def nothing_is_whole(monkeypatch):
 
 
 def heads(at):
-    return [trace["name"] for trace in figure(at, "long_heads")["data"] if trace["type"] == "heatmap"]
+    return sorted({trace["name"] for trace in figure(at)["data"] if trace["type"] == "heatmap"})
 
 
-def test_all_heads_come_and_the_first_has_its_window():
+def words(at):
+    return str(figure(at)["layout"]["annotations"])
+
+
+EVERY = ["average of 4 heads", "head 0", "head 1", "head 2", "head 3"]
+
+
+def test_all_heads_come_and_their_average():
     at = opened(**SIZE, seed="101")
-    assert not at.exception and heads(at) == ["head 0", "head 1", "head 2", "head 3"]
-    assert "2 × 2" in str(figure(at, "long_head")["layout"]["annotations"])
-    assert "exact" in str(figure(at, "long_window")["layout"]["annotations"])
+    assert not at.exception and heads(at) == EVERY
+    assert "pooled, max of 2 × 2: queries 0–299, keys 0–299" in words(at) and "differs" in words(at)
+    assert any("whole, the maps of one batch item would take" in caption.value for caption in at.caption)
 
 
 def test_somebody_stops_and_goes_on(monkeypatch):
-    from mha_viz.core import long
+    from mha_viz.analysis import long_maps
 
     at = opened(**SIZE, seed="102")
-    at.session_state.long = {}
+    at.session_state.long = []
     at.session_state.long_stopped = True
     at.run()
-    assert heads(at) == ["head 0"]
+    assert heads(at) == ["average", "head 0"] and "comes after the heads" in words(at)
     press(at, "Go on")
-    assert len(heads(at)) == 4
-    monkeypatch.setattr(long, "pooled", None)  # what is there is not computed again
+    assert heads(at) == EVERY
+    monkeypatch.setattr(long_maps, "pooling", None)  # what is there is not computed again
     at.run()
-    assert not at.exception and len(heads(at)) == 4
+    assert not at.exception and heads(at) == EVERY
 
 
 def test_rows_and_columns_can_be_typed():
-    at = opened(**SIZE, seed="103")
+    at = opened(**SIZE, seed="103", rows="5,60")
+    at.session_state.popover_part = True
+    at.run()
     set_to(set_to(at, "view_rows", "10, 30"), "view_columns", "0, 500")
-    assert "exact: queries 10–29, keys 0–299" in str(figure(at, "long_window")["layout"]["annotations"])
+    assert "exact: queries 10–29, keys 0–299" not in words(at) and "pooled, max of 1 × 2" in words(at)
+    set_to(at, "view_columns", "0, 50")
+    assert "exact: queries 10–29, keys 0–49" in words(at)
     assert at.query_params["rows"] == "10,30"
     set_to(at, "view_rows", "30, 10")
-    assert "must be a first number and one beyond the last" in at.error[0].value
-    assert "exact: queries 10–29" in str(figure(at, "long_window")["layout"]["annotations"])
+    assert "must be a first number and one beyond the last" in at.error[0].value and held(at)["view_rows"] == "30, 10"
+    assert "exact: queries 10–29" in words(at)
+    press(at, "Whole map")
+    assert "queries 0–299, keys 0–299" in words(at) and "rows" not in at.query_params
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        {"arrangement": "all"}, {"arrangement": "one", "head": "2"}, {"picture": "lines"}, {"order": "entropy"}, {"heads": "1,3"},
+        {"picture": "lines", "rows": "10,30", "columns": "0,30"}, {"weighting": "norms"}, {"pooling": "mean"}, {"scale": "linear"},
+        {"scale": "row"}, {"what_if": "0:1=zero"}, {"what_if": "0:1=uniform 0:keys=3 0:temperature=0.5"}, {"cell": "299,299"},
+        {"pinned": "seed=5&seq_len=300&embed_dim=16&num_heads=4&batch_size=1&causal=1"}, {"opened": "1"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_every_view_of_whole_maps_is_there(view):
+    at = opened(**SIZE, seed="106", **view)
+    assert not at.exception and not at.error and not at.warning, [*at.error, *at.warning]
+    assert sent(at)
+
+
+def test_statistics_are_read_from_all_rows_when_they_are_asked_for():
+    at = opened(**SIZE, seed="107")
+    at.session_state.statistics = True
+    at.run()
+    table = at.dataframe[0].value
+    assert list(table["head"]) == [0, 1, 2, 3] and table["entropy"].notna().all() and table["contribution"].sum() == pytest.approx(1)
+
+
+def test_a_number_is_opened_from_its_row_alone():
+    at = opened(**SIZE, seed="108", rows="200,220", columns="190,220", cell="210,200", opened="1")
+    assert any("query 210" in html.proto.body and "key 200" in html.proto.body for html in at.get("html"))
 
 
 def test_a_shorter_sequence_is_shown_whole_again():
     at = opened(**SIZE, seed="104")
     set_to(at, "seq_len", 20)
-    assert not at.exception and sent(at)
+    assert not at.exception and sent(at) and "pooled" not in words(at)
     set_to(at, "seq_len", 300)
-    assert not at.exception and len(heads(at)) == 4
+    assert not at.exception and heads(at) == EVERY
 
 
 @pytest.mark.parametrize("page", ["steps", "decode", "pitfalls", "validate"])
@@ -79,6 +121,12 @@ def test_a_recording_opens_pooled(tmp_path, monkeypatch):
     Recording(tuple(trace_of_call(one, later=True) for one in (call, short))).save(path)
     monkeypatch.setenv(FILE, str(path))
     at = models()
-    assert not at.exception and heads(at) == ["head 0", "head 1"]
+    assert not at.exception and heads(at) == ["average of 2 heads", "head 0", "head 1"]
     set_to(at, "view_layer", 1)
-    assert not at.exception and sent(at) and held(at)["view_layer"] == 1
+    assert not at.exception and sent(at) and held(at)["view_layer"] == 1 and "pooled" not in words(at)
+
+
+def test_a_head_off_by_its_mean_is_said_to_need_whole_maps():
+    at = opened(**SIZE, seed="109", what_if="0:1=mean")
+    assert not at.exception and "puts head 1 off by the mean of all rows" in at.error[0].value
+    assert heads(at) == EVERY

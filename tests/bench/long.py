@@ -10,10 +10,10 @@ from pathlib import Path
 import torch
 from torch.nn import functional as F
 
-from mha_viz.analysis.streamed import STREAMED, pooled_with_statistics
+from mha_viz.analysis.streamed import STREAMED, Apart, Streamed
 from mha_viz.core.attend import trace_of_call
 from mha_viz.core.call import Call
-from mha_viz.core.long import pooled, window
+from mha_viz.core.long import averaging, pooled
 from mha_viz.core.mask import Mask
 from mha_viz.recording import Recording, load
 from tests.bench.clock import Row, interleaved
@@ -45,6 +45,8 @@ def against_pytorch(length, rounds):
         "full": lambda: list(pooled(full, shape=(P, P))),
         "causal": lambda: list(pooled(causal, shape=(P, P))),
         "fine": lambda: list(pooled(full, shape=(2 * P, 2 * P))),
+        "average": lambda: list(averaging(full, shape=(P, P))),
+        "apart": lambda: list(averaging(full, shape=(P, P), read=Apart(trace_of_call(full, later=True), 0).read)),
     }
     taken = dict(zip(calls, interleaved(list(calls.values()), rounds, time.process_time, before=1), strict=True))
 
@@ -55,6 +57,8 @@ def against_pytorch(length, rounds):
     yield row(f"max and mean at {P} × {P} : attention without weights", "full", "attention", f"≤ {FULL}×")
     yield row("the same of causal : of full attention", "causal", "full", f"≤ {CAUSAL}×")
     yield row(f"max and mean at {2 * P} × {2 * P} : attention without weights", "fine", "attention")
+    yield row("the average of all heads, pooled : attention without weights", "average", "attention")
+    yield row("with how far each head is from it : attention without weights", "apart", "attention")
 
 
 def with_statistics(length):
@@ -62,7 +66,7 @@ def with_statistics(length):
     call = call_of(q, k)
     trace = trace_of_call(call, later=True)
     seconds, alone = interleaved(
-        [lambda: list(pooled_with_statistics(trace)), lambda: list(pooled(call))], 3, time.process_time
+        [lambda: list(pooled(call, read=Streamed(trace, 0).read)), lambda: list(pooled(call))], 3, time.process_time
     )
     measured = f"{seconds / alone:.2f}× ({seconds:.3g} s : {alone:.3g} s)"
     return Row(
@@ -78,7 +82,7 @@ def at_length(length):
     q, k, v = drawn(H, length)
     call = Call(*(t.numpy() for t in (q, k, v)))
     middle = length // 2, length // 2 + 128
-    (seconds,) = interleaved([partial(window, call, 0, middle, middle)], 7, time.process_time)
+    (seconds,) = interleaved([lambda: next(pooled(call, [0], rows=middle, columns=middle))], 7, time.process_time)
     yield Row(f"exact window of 128 × 128, L {length:,}", f"{seconds:.2g} s", f"≤ {WINDOW} s", f"one head; {METHOD}")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "long.safetensors")

@@ -1,30 +1,49 @@
-"""A sequence too long for whole maps, in a real browser: zooming into the pooled map brings the exact window there."""
+"""A sequence too long for whole maps, in a real browser: zooming into a pooled map brings every weight of that part into sight."""
 
 import pytest
 
 from tests.browser.person import eventually
 
 pytestmark = pytest.mark.browser
-RANGE = "document.querySelector('.st-key-long_head .mha-maps')._fullLayout.xaxis2.range"
-TITLES = "document.querySelector('.st-key-long_window .mha-maps').layout.annotations.map(one => one.text).join(' ')"
+MAPS = "document.querySelector('.st-key-picture .mha-maps')"
+TITLES = f"{MAPS}.layout.annotations.map(one => one.text).join(' ')"
 
 
-def test_zooming_brings_the_exact_window_and_lasts(person):
-    page = person.open(seq_len=5600, num_heads=4, batch_size=1, padding="0").page
-    tiles = "document.querySelector('.st-key-long_heads .mha-maps').layout.meta.tiles.length"
-    eventually(lambda: page.evaluate(tiles) == 4)
-    box = page.locator(".st-key-long_head .mha-maps").bounding_box()
-    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+def drag(page, size):
+    """Draw a square of so many px in the middle of the last large map."""
+    axis = f"{MAPS}._fullLayout.xaxis3"
+    box = page.locator(".st-key-picture .mha-maps").bounding_box()
+    down = f"{MAPS}._fullLayout.yaxis3"
+    x = box["x"] + page.evaluate(f"{axis}._offset + {axis}._length / 3")
+    y = box["y"] + page.evaluate(f"{down}._offset + {down}._length / 2")
     page.mouse.move(x, y)
     page.mouse.down()
-    page.mouse.move(x + 24, y + 24, steps=4)
+    page.mouse.move(x + size, y + size, steps=4)
     page.mouse.up()
+
+
+def test_zooming_brings_every_weight_into_sight_and_leads_back(person):
+    page = person.open(seq_len=5600, num_heads=4, batch_size=1, padding="0", embed_dim=32).page
+    eventually(lambda: "average of 4 heads" in page.evaluate(TITLES))
+    assert "pooled, max of 22 × 22: queries 0–5,599" in page.evaluate(TITLES)
+    drag(page, 90)
     eventually(lambda: "rows" in person.query())
-    rows = person.query()["rows"].split(",")
-    assert 0 < int(rows[1]) - int(rows[0]) <= 512
-    eventually(lambda: f"exact, {rows[0]}–{int(rows[1]) - 1} × " in page.evaluate(TITLES))
-    low, high = page.evaluate(RANGE)
-    assert high - low < 40  # the new figure has not ended the zoom
-    page.locator(".st-key-long_head").get_by_role("button", name="Reset zoom").click()
-    eventually(lambda: "rows" not in person.query())
+    rows = [int(end) for end in person.query()["rows"].split(",")]
+    assert rows[1] - rows[0] > 256
+    eventually(lambda: f"queries {rows[0]:,}–{rows[1] - 1:,}" in page.evaluate(TITLES))
+    assert "pooled, max of" in page.evaluate(TITLES)
+    drag(page, 24)
+    eventually(lambda: "exact: queries" in page.evaluate(TITLES))
+    closer = [int(end) for end in person.query()["rows"].split(",")]
+    assert rows[0] <= closer[0] < closer[1] <= rows[1] and closer[1] - closer[0] <= 256
+    low, high = page.evaluate(f"{MAPS}._fullLayout.yaxis3.range").__reversed__()
+    assert (low, high) == (-0.5, closer[1] - closer[0] - 0.5)  # the figure of this part is not zoomed itself
+    box = page.locator(".st-key-picture .mha-maps").bounding_box()
+    corner = [page.evaluate(f"{MAPS}._fullLayout.{axis}axis2._offset") + 30 for axis in "xy"]
+    page.mouse.click(box["x"] + corner[0], box["y"] + corner[1])
+    eventually(lambda: "cell" in person.query())
+    query, key = map(int, person.query()["cell"].split(","))
+    assert closer[0] <= query < closer[1]
+    page.get_by_role("button", name="Whole map").click()
+    eventually(lambda: "rows" not in person.query() and "queries 0–5,599" in page.evaluate(TITLES))
     person.saw_nothing_wrong()

@@ -11,7 +11,7 @@ import pytest
 from mha_viz import Batch, Layer, Settings, View, attend, synthetic
 from mha_viz.analysis import choose
 from mha_viz.figures.drawn_lines import LEGIBLE, MARKS, describe_average, describe_lines
-from mha_viz.figures.labels import visible
+from mha_viz.figures.labels import Names, visible
 from mha_viz.figures.lines import average, lines, spec
 from mha_viz.figures.panels import arrange
 from mha_viz.figures.parts import ALL, Parts
@@ -190,7 +190,8 @@ SMALL_ONES = [(False, 2, 1, 1), (False, 9, 20, 20), (False, 5, 3, 60), (False, 1
 def test_no_names_overlap_and_nothing_leaves_the_picture(width, large, count, queries, keys):
     tokens = [[f"a longer word {i}" for i in range(size)] for size in (queries, keys)]
     hidden = [np.zeros(size, bool) for size in (queries, keys)]
-    place = arrange(width, count, large, tokens, hidden, True, 6, ["words in the legend"] * 3)
+    names_in = lambda room: [Names(side, room, back) for side, back in zip(tokens, hidden, strict=True)]  # noqa: E731
+    place = arrange(width, count, large, names_in, True, 6, ["words in the legend"] * 3)
     panels = [place.panel(i) for i in range(count)]
     for i, box in enumerate(panels):
         assert box.x >= 0 and box.right <= (width if width < 640 else place.key.x) and box.bottom <= place.legend.y

@@ -1,0 +1,169 @@
+"""A Trace that is too long for whole maps as a View has it in sight: pooled, or a window of it, as a Trace like any other.
+
+Its maps are made head by head, then their average; what is there so far can be looked at meanwhile.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from mha_viz.analysis.norms import QUANTITY, value_lengths, why_no_norms
+from mha_viz.analysis.statistics import STATISTICS, know
+from mha_viz.analysis.streamed import Apart, Streamed
+from mha_viz.core.arrays import read_only
+from mha_viz.core.attend import trace_of_call
+from mha_viz.core.intervention import Intervention, changed
+from mha_viz.core.long import Pooled, averaging, pooling, rows_of
+from mha_viz.core.sight import Sight
+from mha_viz.core.trace import Trace
+
+SIDE = 128  # of a window where nobody says
+CELL = {"max": "largest {}", "mean": "mean {}"}  # what a cell is that stands for a block, by View's pooling
+
+
+class LongMaps:
+    """The maps of one batch item of a ``trace`` with q and k, of what a ``view`` has in sight, made step by step.
+
+    ``steps`` yields how far all is, 0 to 1, after every block of rows: whoever stops there may go on later. First come the
+    ``heads`` one after another, all where None, then with ``average`` that of them all; with it, where all rows are in sight, how far
+    each head is from it, and where ``wanted`` names another statistic, those as well. ``done`` is what was yielded last. ``statistics``
+    holds [H] by name: what is known of all heads of this item, whatever is in sight.
+
+    Raises Wrong where the Trace cannot be looked at so: it holds no q and k, or has a head off by the mean of its rows.
+    """
+
+    def __init__(self, trace, view, heads=None, average=True, statistics=None):
+        self.trace, self.about = trace, looked_at(trace, view)
+        self.item, rows, columns, self.by_norms = self.about
+        self.sight = Sight.of(*trace.shape[2:], rows, columns)
+        self.heads, self.with_average = list(range(trace.shape[1]) if heads is None else heads), average
+        self.maps, self.average, self.statistics = {}, None, {} if statistics is None else statistics
+        self.wanted = view.order
+        lengths = value_lengths(trace, self.item) if self.by_norms else None
+        self.how = {"item": self.item, "rows": rows, "columns": columns, "lengths": lengths}
+        first = pooling(trace, self.heads, **self.how)  # raises Wrong now, not when the first step is taken
+        self.steps, self.done, self._shown = self._told(self._steps(first)), 0.0, {}
+
+    @property
+    def complete(self):
+        return len(self.maps) == len(self.heads) and (self.average is not None or not self.with_average) and not self._missing()
+
+    def _told(self, steps):
+        for self.done in steps:
+            yield self.done
+
+    def _missing(self):
+        """True where a statistic is wanted that only another pass over all rows can tell."""
+        return self.with_average and self.wanted in STATISTICS and self.wanted not in ("difference", *self.statistics)
+
+    def _steps(self, first):
+        H = len(self.heads)
+        for step in first:
+            if step.found is not None:
+                self.maps[step.head] = step.found
+            yield (len(self.maps) + (step.found is None) * step.done) / (2 * H if self.with_average else H)
+        if self.with_average:
+            yield from self._average()
+        while True:  # a statistic may be wanted at any time
+            yield from self._read_statistics() if self._missing() else (1.0,)
+
+    def _average(self):
+        """The second half: the average, and what all rows of all heads say together."""
+        whole = self.sight.rows == (0, self.trace.shape[2]) and not self.trace.off and "difference" not in self.statistics
+        apart = Apart(self.trace, self.item) if whole else None
+        for step in averaging(self.trace, **self.how, read=apart and apart.read):
+            if step.found is not None:
+                self.average = step.found
+                if whole:
+                    self.statistics["difference"] = apart.values
+            yield 0.5 + step.done / 2
+
+    def _read_statistics(self):
+        streamed, H = Streamed(self.trace, self.item), self.trace.shape[1]
+        how = self.how | {"rows": None, "columns": None, "shape": (1, 1)}
+        for step in pooling(self.trace, **how, read=streamed.read):
+            yield (step.head + step.done) / H
+        self.statistics |= streamed.values
+
+    def seen(self, pooling):
+        """The Trace of what is there so far: of the heads from 0 on, and of their average once that is known.
+
+        Its rows and columns are the cells or blocks in sight, ``tokens.sight``, and its maps [N, H, rows, columns] those of this item,
+        whichever is asked for. Where they are blocks, ``pooling`` says whether a cell is the largest weight or the mean, and the
+        ``quantity`` says it too; ``plain`` is the Trace itself.
+        """
+        key = pooling, len(self.maps), self.average is not None, tuple(self.statistics)
+        if key not in self._shown:
+            self._shown = {key: self._seen(pooling)}
+        return self._shown[key]
+
+    def _seen(self, pooling):
+        trace, sight, (N, H, *_) = self.trace, self.sight, self.trace.shape
+        count = max(self.maps) + 1 if self.heads == list(range(H)) else H
+        found = [self.maps.get(head, nothing(sight)) for head in range(count)]
+
+        def of_all_items(array):
+            return read_only(np.broadcast_to(array, (N, *array.shape)))
+
+        def values(one):
+            return one.largest if sight.exact or pooling == "max" else one.mean  # [rows, columns]
+
+        weights = of_all_items(np.stack([values(one) for one in found]))  # [N, H, rows, columns]
+        fields = {
+            "probabilities": weights, "weights": weights, "undefined": read_only(np.isnan(weights[..., 0])),
+            "mask": of_all_items(np.stack([one.hidden for one in found])), "mask_bias": None, "keep_scale": None, "dropped": None,
+        }  # fmt: skip
+        if self.average is not None:
+            fields["mean_weights"] = of_all_items(values(self.average))  # [N, rows, columns]
+        weight = QUANTITY if self.by_norms else "weight"
+        quantity = weight if sight.exact else CELL[pooling].format(weight)
+        shown = Trace(fields, tokens=trace.tokens.seen(sight), name=trace.name, quantity=quantity, plain=trace, off=trace.off)
+        know(shown, self.item, {name: values[:count] for name, values in self.statistics.items()})
+        return shown
+
+
+def in_sight(trace, view, heads=None, average=True):
+    """The Trace of what a View has in sight of a long one, all of it computed now; of ``heads`` alone the others are undefined."""
+    maps = LongMaps(trace, view, heads, average)
+    while not maps.complete:
+        next(maps.steps)
+    return maps.seen(view.pooling)
+
+
+def nothing(sight):
+    """The Pooled map of a head that was not asked for."""
+    shape = sight.pool.rows, sight.pool.columns
+    blank = np.full(shape, np.nan, np.float32)
+    return Pooled(0, None, sight, blank, blank, np.zeros(shape, bool))
+
+
+def row_of(trace, sight, choice):
+    """(the Trace of one query alone, the Choice in it) of the cell in the middle of the block that is chosen in what is in ``sight`` of a
+    long Trace."""
+    query, key = sight.middle(0, choice.query), sight.middle(1, choice.key)
+    alone = trace_of_call(rows_of(trace, query, query + 1))
+    return changed(alone, Intervention(trace.off)) if trace.off else alone, replace(choice, query=0, key=key)
+
+
+def around(trace, view):
+    """(rows, columns) of a window of at most SIDE a side around the chosen cell, or around the middle of a long map."""
+    L, S = trace.shape[2:]
+    cell = view.cell or (None, None)
+    places = [cells // 2 if place is None or place >= cells else place for place, cells in zip(cell, (L, S), strict=True)]
+    starts = [max(0, min(place - SIDE // 2, cells - SIDE)) for place, cells in zip(places, (L, S), strict=True)]
+    return tuple((start, min(start + SIDE, cells)) for start, cells in zip(starts, (L, S), strict=True))
+
+
+def looked_at(trace, view):
+    """(item, rows, columns, by norms): what of a long Trace a View has in sight, as far as there is so much of it; rows and columns None
+    for all of them."""
+    N, _, L, S = trace.shape
+    spans = [within(span, most) for span, most in ((view.rows, L), (view.columns, S))]
+    return view.item if view.item < N else 0, *spans, view.weighting == "norms" and why_no_norms(trace) is None
+
+
+def within(span, most):
+    """``span``, (start, stop), as far as there are cells; None where that is none, or all."""
+    if span is None or span[0] >= most or (span[0] == 0 and span[1] >= most):
+        return None
+    return span[0], min(span[1], most)

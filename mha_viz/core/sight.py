@@ -1,0 +1,63 @@
+"""What of a map is in sight: some of its queries and keys, each of them, or blocks of them where they are too many to be drawn."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from mha_viz.core.pool import Pool
+
+CELLS = 256  # blocks along a side where nobody says
+
+
+@dataclass(frozen=True)
+class Sight:
+    """The queries ``rows`` and keys ``columns`` of a map, (start, stop) of each, stop not included, by the blocks of a ``pool``."""
+
+    rows: tuple[int, int]
+    columns: tuple[int, int]
+    pool: Pool
+
+    @classmethod
+    def of(cls, L, S, rows=None, columns=None, shape=(CELLS, CELLS)):
+        """The Sight of so much of a map of L × S, all of it where None, in at most ``shape`` blocks."""
+        rows, columns = rows or (0, L), columns or (0, S)
+        return cls(rows, columns, Pool.fitting(rows[1] - rows[0], columns[1] - columns[0], *shape))
+
+    @property
+    def exact(self):
+        """True where every block is one cell."""
+        return self.pool.whole
+
+    @property
+    def spans(self):
+        return self.rows, self.columns
+
+    @property
+    def several(self):
+        """(rows, columns): True where a block holds several of them."""
+        return self.pool.rows < self.pool.L, self.pool.columns < self.pool.S
+
+    def starts(self, side):
+        """[blocks + 1] the first query (side 0) or key (1) of each block, and the end of the last."""
+        return self.pool.starts(side) + self.spans[side][0]
+
+    def block(self, side, place):
+        """Which block a query (side 0) or key (1) lies in; None where it is out of sight."""
+        start, stop = self.spans[side]
+        blocks = (self.pool.rows, self.pool.columns)[side]
+        return (place - start) * blocks // (stop - start) if start <= place < stop else None
+
+    def middle(self, side, block):
+        """The query (side 0) or key (1) in the middle of a block."""
+        return int(self.starts(side)[block : block + 2].sum()) // 2
+
+    def span(self, side, first, last):
+        """(start, stop) of the queries (side 0) or keys (1) in the blocks from ``first`` on, ``last`` not included."""
+        starts = self.starts(side)
+        return int(starts[first]), int(starts[last])
+
+    def names(self, side, texts):
+        """The ``texts`` of all queries (side 0) or keys (1) as those of the blocks: of several cells their numbers, "128–255"."""
+        if not self.several[side]:
+            return tuple(texts[slice(*self.spans[side])])
+        bounds = self.starts(side).tolist()
+        return tuple(f"{start}–{end - 1}" if start + 1 < end else str(start) for start, end in pairwise(bounds))
