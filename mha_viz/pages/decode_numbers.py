@@ -5,8 +5,7 @@ from html import escape
 import numpy as np
 import streamlit as st
 
-from mha_viz.pages.shapes import axes
-from mha_viz.pages.shapes import token as named
+from mha_viz.pages.shapes import axes, named
 from mha_viz.pages.toolbar import show
 
 NARROW = 900  # px below which graphs stand one under the other
@@ -22,7 +21,7 @@ def step_in_words(found, token, item):
     number = found.step_of(token)
     step, N, H, G, D = decoding.steps[number], decoding.batch.N, decoding.layer.num_heads, decoding.num_kv_heads, decoding.layer.head_dim
     n = step.stop - step.start
-    new = named("token", token, decoding.batch.key_tokens[item])
+    new = named("token", token, decoding.batch.key_tokens[item][token])
     new = f"{new} is new" if n == 1 else f"the prompt, tokens 0 to {token}, is read in one call"
     size = SIZES[decoding.dtype]
     by_formula = cache_bytes(step.stop, G, D, dtype=decoding.dtype, batch_size=N)
@@ -74,7 +73,7 @@ def differences(found, token, item, look):
     steps = [step.stop - 1 for step in found.decoding.steps]
     lines = {"with the cache": own.steps, "is_causal=True": hint}
     here = hint[found.step_of(token)]
-    first = named("key", 0, found.decoding.batch.key_tokens[item])
+    first = named("key", 0, found.decoding.batch.key_tokens[item][0])
     padding = found.decoding.batch.query_padding_mask
     pad = ", which is padding" if padding is not None and padding[item, 0] else ""
     words = (

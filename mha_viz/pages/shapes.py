@@ -95,10 +95,13 @@ def what_average_hides(trace, item):
 
 
 def token(trace, side, item, index):
-    """``query 6 “because”`` of row (``side`` 0) or ``key 6`` of column (1) ``index`` of an item's maps, ``query 6`` for a token that has no
-    name but its number, ``queries 128–255`` of a block."""
-    kind, name, sight = ("query", "key")[side], (trace.query_tokens, trace.key_tokens)[side][item][index], trace.tokens.sight
+    """``query 6 “because”`` of row (``side`` 0) or ``key 6`` of column (1) ``index`` of an item's maps; ``queries 128–255`` of a block."""
+    name, sight = (trace.query_tokens, trace.key_tokens)[side][item][index], trace.tokens.sight
     if sight is not None and sight.several[side]:
         return f"{('queries', 'keys')[side]} {name}"
-    number = index + (sight.spans[side][0] if sight else 0)
+    return named(("query", "key")[side], index + (sight.spans[side][0] if sight else 0), name)
+
+
+def named(kind, number, name):
+    """``token 6 “because”``, or ``token 6`` for one that has no name but its number."""
     return f"{kind} {number}" if name == str(number) else f"{kind} {number} “<bdi>{escape(name)}</bdi>”"

@@ -156,33 +156,65 @@ def long(monkeypatch):
     return "?embed_dim=8&num_heads=4&batch_size=1&seq_len=40&padding=&causal=1"
 
 
-@pytest.mark.parametrize(("view", "heads", "count"), [("page", None, 4), ("heads", "1,3", 2), ("head", "2", 1), ("window", None, 1)])
+@pytest.mark.parametrize(
+    ("view", "heads", "count"),
+    [("page", None, 6), ("pair", None, 2), ("heads", "1,3", 2), ("heads", "1,mean", 2), ("average", None, 1), ("head", "2", 1),
+     ("window", None, 1), ("lines", None, 0)],
+)  # fmt: skip
 def test_a_long_sequence_is_pooled_or_cut(long, view, heads, count):
     figure = Figure(address=f"{long}&rows=30,38&columns=20,30", view=view, heads=heads)
-    what = shown(figure)
-    spec, alt = drawn(figure, what)
+    spec, alt = drawn(figure, shown(figure))
     maps = [trace for trace in spec["data"] if trace["type"] == "heatmap"]
-    assert len(maps) == count and "pooled" in alt
-    if view == "window":
-        assert maps[0]["z"].shape == (8, 10)
+    assert len(maps) == count and (view == "lines" or "exact: queries 30–37, keys 20–29" in alt)
+    assert all(one["z"].shape == (8, 10) for one in maps)
+
+
+def test_a_head_alone_is_all_that_is_computed(long, monkeypatch):
+    from mha_viz.analysis import long_maps
+
+    asked, pooling = [], long_maps.pooling
+    monkeypatch.setattr(long_maps, "pooling", lambda trace, heads, **how: asked.append(heads) or pooling(trace, heads, **how))
+    monkeypatch.setattr(long_maps, "averaging", None)
+    spec_of(Figure(address=f"{long}&head=3", view="head"))
+    spec_of(Figure(address=long, view="heads", heads="1,2"))
+    assert asked == [[3], [1, 2]]
+
+
+def test_a_window_is_around_the_chosen_cell(long):
+    spec = spec_of(Figure(address=f"{long}&cell=35,9&rows=30,40&head=0", view="window"))
+    assert spec["layout"]["meta"]["chosen"] == {"head": 0, "query": 5, "key": 9}  # all 40 keys are within 128
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
-    [({"view": "pair"}, "page, heads, head, window"), ({"heads": "1,mean"}, "the average"), ({"bar": False}, "cannot be left out"),
-     ({"heads": "4"}, "points to head 4")],
-)  # fmt: skip
+    ("asked", "said"), [({"view": "steps"}, "would need the whole maps"), ({"heads": "4"}, "points to head 4")]
+)
 def test_what_a_long_sequence_does_not_have_is_named(long, asked, said):
     with pytest.raises(Wrong, match=said):
         spec_of(Figure(address=long, **asked))
 
 
-def test_numbers_of_a_long_sequence_are_kept_as_what_they_are_made_of(long, tmp_path):
-    for ending in ("csv", "npz"):
-        with pytest.raises(Wrong, match="every weight of 40 × 40"):
-            list(write([Figure(out=str(tmp_path / f"a.{ending}"), address=long)]))
+def test_parts_of_a_long_sequence_can_be_left_out(long):
+    bare, whole = (spec_of(Figure(address=long, view="pair", title=title))["layout"] for title in (False, True))
+    assert bare["height"] < whole["height"]
+
+
+def test_a_number_of_a_long_sequence_is_opened_from_its_row(monkeypatch):
+    monkeypatch.setattr("mha_viz.core.attend.WHOLE", 2**14)
+    monkeypatch.setattr("mha_viz.sources.synthetic.WHOLE", 2**14)
+    address = "?embed_dim=8&num_heads=4&batch_size=1&seq_len=40&padding=&causal=1&cell=35,9&head=2&rows=30,38"
+    for view in ("terms", "softmax", "cell"):
+        figure = Figure(address=address, view=view)
+        assert "query 35" in drawn(figure, shown(figure))[1]
+
+
+def test_numbers_of_a_long_sequence_are_those_in_sight_or_what_they_are_made_of(long, tmp_path):
+    with pytest.raises(Wrong, match="every weight of 40 × 40"):
+        list(write([Figure(out=str(tmp_path / "a.npz"), address=long)]))
     list(write([Figure(out=str(tmp_path / "a.safetensors"), address=long)]))
     assert mv.load(tmp_path / "a.safetensors").traces[0].shape == (1, 4, 40, 40)
+    list(write([Figure(out=str(tmp_path / "a.csv"), address=f"{long}&rows=30,32&columns=7,9", heads="1")]))
+    lines = (tmp_path / "a.csv").read_text().splitlines()
+    assert [line.split(",")[1:4] for line in lines[1:]] == [["1", "30", "7"], ["1", "30", "8"], ["1", "31", "7"], ["1", "31", "8"]]
 
 
 # Files
