@@ -48,17 +48,18 @@ def text_of(path):
 
 def follow(results):
     """Measure until all is done, or somebody stops."""
-    from mha_viz.studies.profiling import SKIPPED, left_of, measure
+    from mha_viz.studies.profiling import SKIPPED, Pace, in_words, measure
 
-    began, shown, events = time.monotonic(), 0.0, measure(results.profile)
+    pace, shown, events = Pace(), 0.0, measure(results.profile)
     try:
         for event in events:
             results.add(event)
             if event.kind == SKIPPED:
                 print(f"skipped: {point_of(event.point)}: {event.value}", file=sys.stderr, flush=True)
-            if time.monotonic() - shown > 2 and results.share:
+            left = pace.left(results.share)
+            if left is not None and time.monotonic() - shown > 2:
                 shown = time.monotonic()
-                print(f"{results.share:.0%}, {left_of(began, results.share):.0f} s left", file=sys.stderr, flush=True)
+                print(f"{results.share:.0%}, {in_words(left)}", file=sys.stderr, flush=True)
     except KeyboardInterrupt:
         print("stopped: what was measured follows", file=sys.stderr)
         return 130

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 import streamlit as st
 
+from mha_viz.studies.profiling import Pace, in_words
+
 PACE, SLICE = 0.7, 0.6  # a slice of so many seconds every PACE, so that a button is heard in between
 LEASE = 10.0  # seconds after which somebody who measured and went away is no longer waited for
 _taken = {"by": None, "until": 0.0}  # one measures at a time, whoever asks: two would measure each other
@@ -14,11 +16,11 @@ _taken = {"by": None, "until": 0.0}  # one measures at a time, whoever asks: two
 @dataclass(eq=False)
 class Measuring:
     """The ``results`` so far, which take events in and know their share, and the ``events`` that are left; None once it is over, or was
-    stopped."""
+    stopped. By its ``pace`` it is told how long that will take."""
 
     results: object
     events: Iterator | None
-    began: float = field(default_factory=time.monotonic)
+    pace: Pace = field(default_factory=Pace)
 
 
 def measuring(name):
@@ -37,14 +39,12 @@ def end(name):
 @st.fragment(run_every=PACE)
 def running(name):
     """How far it is, and the button that stops it. No picture: to draw one would take time from what is timed."""
-    from mha_viz.studies.profiling import left_of
-
     now = measuring(name)
     if now is None or now.events is None:
         st.rerun()  # of the page: what was measured is shown
     if not mine(now):
         st.info("Somebody else is measuring on this server: this begins when they have finished.", icon=":material/hourglass:")
-        now.began = time.monotonic()
+        now.pace = Pace()
         st.button("Stop", key=f"stop_{name}", on_click=stop, args=(name,), icon=":material/stop:")
         return
     until = time.monotonic() + SLICE
@@ -55,8 +55,9 @@ def running(name):
     else:
         stop(name)
         st.rerun()
-    left = left_of(now.began, now.results.share)
-    st.progress(now.results.share, "Starting …" if left is None else f"{now.results.share:.0%} measured, about {left:.0f} s left")
+    share = now.results.share
+    left = now.pace.left(share)
+    st.progress(share, "Starting …" if left is None else f"{share:.0%} measured, {in_words(left)}")
     about = "What is measured by then stays."
     st.button("Stop", key=f"stop_{name}", on_click=stop, args=(name,), icon=":material/stop:", help=about)
 

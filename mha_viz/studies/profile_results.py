@@ -15,7 +15,7 @@ from mha_viz.core.cost import call_flops
 from mha_viz.core.rules import Wrong
 from mha_viz.settings.profile import Profile
 from mha_viz.settings.spelling import from_json, spell, to_json
-from mha_viz.studies.profiling import CALIBRATION, PEAK, SECONDS, SKIPPED, Point, expected, points_of, predicted
+from mha_viz.studies.profiling import CALIBRATION, PEAK, PROCESS, SECONDS, SKIPPED, WARMED, Point, points_of, predicted, thought
 
 FITTED = 3  # the longest lengths, to which an exponent is fitted: at short ones a call costs more than its work
 UNSTEADY = 1.25  # 90th over 10th percentile of the fixed product, from which times are not to be trusted
@@ -67,7 +67,7 @@ class Results:
     def __init__(self, profile, others=0.0):
         self.profile, self.machine, self.others = profile, machine(), others
         self.made = datetime.now(UTC).isoformat(timespec="seconds")
-        self.calibration = []
+        self.calibration, self._warmed = [], set()
         self._rows = {point: Row(point) for point in points_of(profile)}
 
     def add(self, event):
@@ -77,6 +77,8 @@ class Results:
             row.seconds.append(event.value)
         elif event.kind == PEAK:
             row.peak = event.value
+        elif event.kind == WARMED:
+            self._warmed.add(event.point)
         elif event.kind == SKIPPED:
             row.skipped = event.value
         elif event.kind == CALIBRATION:
@@ -89,10 +91,15 @@ class Results:
 
     @property
     def share(self):
-        """How much is done, 0 to 1; what is skipped counts as done."""
-        each = 1 + self.profile.repeats
-        done = sum(each if row.skipped else len(row.seconds) + (row.peak is not None) for row in self.rows)
-        return done / expected(self.profile)
+        """How much is done, 0 to 1, of the time that all is thought to take; nothing is to be done of what is skipped."""
+        done = every = 0.0
+        for row in self.rows:
+            call = thought(self.profile, row.point)
+            peak = PROCESS + 2 * call  # its input is made as well
+            if not row.skipped:
+                done += peak * (row.peak is not None) + call * ((row.point in self._warmed) + len(row.seconds))
+                every += peak + call * (1 + self.profile.repeats)
+        return done / every if every else 1.0
 
     def lines(self, of):
         """{(need_weights, heads): [(length, of(row))]} of all Rows for which ``of`` knows a number."""

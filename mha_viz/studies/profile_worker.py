@@ -8,6 +8,7 @@ import json
 import os
 import sys
 import time
+from copy import copy
 from functools import cache
 
 import psutil
@@ -21,18 +22,29 @@ SHORT = 16  # tokens of the call that brings in what libraries load when they ar
 def call(embed_dim, num_heads, seq_len, batch_size, dtype, need_weights, mask):
     """What runs one call, its layer and input made."""
     dtype, (N, L, E) = getattr(torch, dtype), (batch_size, seq_len, embed_dim)
-    layer, x = layer_of(embed_dim, num_heads, dtype), torch.randn(N, L, E).to(dtype)  # [N, L, E]
+    layer, x = copy(layer_of(E, dtype)), input_of(N, L, E, dtype)
+    layer.num_heads, layer.head_dim = num_heads, E // num_heads  # of the same weights: they do not depend on it
     options = {"need_weights": need_weights, "average_attn_weights": False}
     if mask == "causal":
-        options["attn_mask"] = torch.ones(L, L, dtype=torch.bool).triu(1)  # [L, L]
+        options["attn_mask"] = causal(L)
     elif mask == "padding":
         options["key_padding_mask"] = (torch.arange(L) >= L - L // 4).expand(N, L)  # [N, L]
     return lambda: layer(x, x, x, **options)
 
 
 @cache
-def layer_of(embed_dim, num_heads, dtype):
-    return torch.nn.MultiheadAttention(embed_dim, num_heads, batch_first=True).eval().to(dtype)
+def layer_of(E, dtype):
+    return torch.nn.MultiheadAttention(E, 1, batch_first=True, dtype=dtype).eval()
+
+
+@cache
+def input_of(N, L, E, dtype):
+    return torch.randn(N, L, E, dtype=dtype)  # [N, L, E]
+
+
+@cache
+def causal(L):
+    return torch.ones(L, L, dtype=torch.bool).triu(1)  # [L, L]
 
 
 def seconds(**point):

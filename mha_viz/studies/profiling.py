@@ -8,12 +8,16 @@ from dataclasses import asdict, dataclass
 import psutil
 
 from mha_viz.core.attend import largest, readable_size
-from mha_viz.core.cost import call_memory
+from mha_viz.core.cost import call_flops, call_memory
+from mha_viz.core.decode import SIZES
 from mha_viz.settings.profile import BOTH
 from mha_viz.studies.profile_process import Worker
 
-PEAK, SECONDS, CALIBRATION, SKIPPED, WAITING = "peak", "seconds", "calibration", "skipped", "waiting"
+PEAK, WARMED, SECONDS, CALIBRATION, SKIPPED, WAITING = "peak", "warmed", "seconds", "calibration", "skipped", "waiting"
 WARMING = 1  # the turn after that of the peaks: nothing is kept of it
+LONGEST = 60.0  # seconds that a call may take
+PROCESS, CALL = 0.05, 3e-4  # seconds that a process and a call are thought to take whatever is in them
+RATE, CELL = 2e10, 60  # operations a second that are thought to be done, and how many a cell of a map is worth
 
 
 @dataclass(frozen=True, order=True)
@@ -27,8 +31,8 @@ class Point:
 
 @dataclass(frozen=True)
 class Event:
-    """What became known: of a ``point`` its "peak" in bytes, the "seconds" of one call, or why it is "skipped", in words; of the machine
-    the seconds of the fixed product, "calibration"; or nothing, "waiting", so that whoever watches may stop."""
+    """What became known: of a ``point`` its "peak" in bytes, that it is "warmed" up, the "seconds" of one call, or why it is "skipped", in
+    words; of the machine the seconds of the fixed product, "calibration"; or nothing, "waiting", so that whoever watches may stop."""
 
     kind: str
     point: Point | None = None
@@ -49,6 +53,21 @@ def predicted(profile, point):
     )  # fmt: skip
 
 
+def held(profile, length):
+    """Bytes that the worker holds beside a call of this length: the layer, and input and mask of every length up to it."""
+    N, E, size = profile.batch_size, profile.embed_dim, SIZES[profile.dtype]
+    lengths = {length, *(shorter for shorter in profile.seq_len if shorter < length)}
+    masks = sum(one * one for one in lengths) if profile.mask == "causal" else 0  # a byte each
+    return size * (4 * E * E + 4 * E + N * E * sum(lengths)) + masks
+
+
+def thought(profile, point):
+    """Seconds that a call is thought to take, roughly: by these it is told how far all is, and not by counting calls, as the longest
+    take nearly all of the time."""
+    N, L, E = profile.batch_size, point.seq_len, profile.embed_dim
+    return CALL + (call_flops(N, L, E) + CELL * N * point.num_heads * L * L) / RATE
+
+
 def outlook(profile):
     """In words, how much there is to measure."""
     points = points_of(profile)
@@ -60,15 +79,14 @@ def why_skipped(profile, point, available):
     """Why a Point is not tried where ``available`` bytes are free, with the longest length that would be; None where it fits."""
 
     def needed(length=point.seq_len):
-        return predicted(profile, Point(point.need_weights, point.num_heads, length))
+        return predicted(profile, Point(point.need_weights, point.num_heads, length)) + held(profile, length)
 
     if needed() <= available / 2:
         return None
     most = largest(point.seq_len, lambda length: needed(length) <= available / 2)
-    return (
-        f"would take {readable_size(needed())}, and {readable_size(available / 2)} may be used, half of what is free. "
-        f"Up to {most:,} tokens would fit."
-    )
+    fits = f"Up to {most:,} tokens would fit." if most else f"The layer alone has {readable_size(held(profile, 0))}."
+    call, beside, may = (readable_size(size) for size in (predicted(profile, point), held(profile, point.seq_len), available / 2))
+    return f"would take {call} beside {beside} of layer and input, and {may} may be used, half of what is free. {fits}"
 
 
 def measure(profile, start=Worker, available=None) -> Iterator[Event]:
@@ -76,7 +94,7 @@ def measure(profile, start=Worker, available=None) -> Iterator[Event]:
 
     Times are taken in turn, A B C A B C …, ``profile.repeats`` times after a turn that only warms up, so that what else the machine
     does meets all alike; before each turn, and after the last, the fixed product is timed.
-    A Point whose process dies is skipped, and the others go on.
+    A Point whose process dies is skipped, and the others go on. So is one that takes more than LONGEST, with all that are longer still.
     Closing the generator ends the processes. ``available`` is in bytes, what is free now where None.
     """
     available = psutil.virtual_memory().available if available is None else available
@@ -102,15 +120,18 @@ def _in_turn(profile, left, start):
                 worker = _living(worker, profile, start)
                 yield from _calibrated(worker, turn)
             for point in tuple(left):
+                if point not in left:  # since a shorter one took too long
+                    continue
                 if do == PEAK and not forks:
                     worker.close()
                 worker = _living(worker, profile, start)
                 said = yield from _waited(worker, do, **request(profile, point))
-                if "value" not in said:
-                    left.remove(point)
-                    yield Event(SKIPPED, point, failed(profile, point, said))
-                elif turn != WARMING:
-                    yield Event(do, point, said["value"])
+                if "value" in said:
+                    yield Event(WARMED, point) if turn == WARMING else Event(do, point, said["value"])
+                    continue
+                for one in with_longer(point, left) if "slow" in said else [point]:
+                    left.remove(one)
+                    yield Event(SKIPPED, one, failed(profile, one, said))
         worker = _living(worker, profile, start)
         yield from _calibrated(worker, turn + 1)
     finally:
@@ -130,11 +151,21 @@ def _calibrated(worker, turn):
 
 
 def _waited(worker, do, **request):
-    """The answer of the worker, with an Event as long as there is none."""
+    """The answer of the worker, with an Event as long as there is none; {"slow": True} where it takes more than LONGEST: that ends it."""
     worker.ask(do=do, **request)
+    until = time.monotonic() + LONGEST
     while (said := worker.said()) is None:
+        if time.monotonic() > until:
+            worker.close()
+            return {"slow": True}
         yield Event(WAITING)
     return said
+
+
+def with_longer(point, points):
+    """This Point and those of ``points`` that differ in nothing but a greater length."""
+    same = point.need_weights, point.num_heads
+    return [one for one in points if (one.need_weights, one.num_heads) == same and one.seq_len >= point.seq_len]
 
 
 def request(profile, point):
@@ -146,17 +177,31 @@ def request(profile, point):
 def failed(profile, point, said):
     """Why a Point that was tried has no numbers."""
     estimate = f"By formula it takes {readable_size(predicted(profile, point))}."
+    if "slow" in said:
+        return f"took more than {LONGEST:.0f} s, this or a shorter one, which is as long as a call may take here. All others go on."
     if "error" in said:
         return f"PyTorch says: {said['error']}. {estimate}"
     return f"Its process died, as one does that the system stops when memory runs out. {estimate} All others go on."
 
 
-def expected(profile):
-    """How many peaks and times ``measure`` gives where nothing is skipped."""
-    return len(points_of(profile)) * (1 + profile.repeats)
+class Pace:
+    """How long what is left will take, by what was done since the first of it was: what only comes once, as the start of a process, is no
+    part of that."""
+
+    def __init__(self):
+        self._first = None
+
+    def left(self, share, now=None):
+        """Seconds that are left where this ``share`` of all is done; None as long as nobody can tell."""
+        now = time.monotonic() if now is None else now
+        if share and self._first is None:
+            self._first = now, share
+        if self._first is None or share <= self._first[1]:
+            return None
+        began, before = self._first
+        return (now - began) * (1 - share) / (share - before)
 
 
-def left_of(began, share, now=None):
-    """Seconds that are left by what was taken for this ``share`` of all since ``began``; None before anything is done."""
-    now = time.monotonic() if now is None else now
-    return (now - began) * (1 - share) / share if share else None
+def in_words(seconds):
+    """"about 12 s left", "about 3 min left"."""
+    return f"about {seconds:.0f} s left" if seconds < 100 else f"about {seconds / 60:.0f} min left"

@@ -10,16 +10,31 @@ from mha_viz.core.rules import Wrong
 from mha_viz.settings.profile import Profile
 from mha_viz.studies.profile_process import Worker
 from mha_viz.studies.profile_results import Results, as_json, exponent, of_json
-from mha_viz.studies.profiling import CALIBRATION, PEAK, SECONDS, SKIPPED, WAITING, Point, left_of, measure, points_of, request
+from mha_viz.studies.profiling import (
+    CALIBRATION,
+    PEAK,
+    SECONDS,
+    SKIPPED,
+    WAITING,
+    WARMED,
+    Pace,
+    Point,
+    held,
+    in_words,
+    measure,
+    points_of,
+    request,
+)
 
 SMALL = Profile(embed_dim=8, num_heads=(1, 2), seq_len=(4, 8), need_weights="on", repeats=3)
 PLENTY = 2**40
 
 
 class Pretended:
-    """A worker that answers at once: a call takes L² microseconds and L KiB. ``dies`` are the lengths that end it."""
+    """A worker that answers at once: a call takes L² microseconds and L KiB. ``dies`` are the lengths that end it, ``hangs`` those that it
+    never answers."""
 
-    dies = ()
+    dies = hangs = ()
     made = ()
 
     def __init__(self, threads):
@@ -35,6 +50,8 @@ class Pretended:
         if length in self.dies:
             self.closed = True
             return {"died": True}
+        if length in self.hangs:
+            return None
         return {"value": {"seconds": length**2 / 1e6, "calibration": 0.001, "peak": 1024 * length}[do]}
 
     def close(self):
@@ -56,8 +73,8 @@ def results_of(profile, start, **options):
 def test_peaks_come_first_and_times_in_turn_after_one_that_warms_up(pretended):
     events = [(event.kind, event.point) for event in measure(SMALL, pretended, PLENTY)]
     points = points_of(SMALL)
-    turn = [(SECONDS, point) for point in points]
-    assert events == [(PEAK, point) for point in points] + 3 * [(CALIBRATION, None), *turn] + [(CALIBRATION, None)]
+    peaks, warmed, turn = ([(kind, point) for point in points] for kind in (PEAK, WARMED, SECONDS))
+    assert events == peaks + warmed + 3 * [(CALIBRATION, None), *turn] + [(CALIBRATION, None)]
     assert all(worker.closed for worker in pretended.made)
 
 
@@ -67,7 +84,7 @@ def test_both_ways_stand_beside_each_other():
 
 
 def test_what_would_not_fit_is_skipped_with_the_estimate_and_never_tried(pretended):
-    free = 2 * call_memory(1, 1, 8, 8)  # one head of eight tokens just fits
+    free = 2 * (call_memory(1, 1, 8, 8) + held(SMALL, 8))  # one head of eight tokens just fits
     events = list(measure(SMALL, pretended, free))
     skipped = [event for event in events if event.kind == SKIPPED]
     assert [event.point for event in skipped] == [Point(True, 2, 8)]
@@ -81,6 +98,24 @@ def test_a_point_whose_process_dies_is_skipped_and_the_others_go_on(pretended):
     assert {row.point.seq_len: bool(row.skipped) for row in results.rows} == {4: False, 8: True}
     assert "memory runs out" in results.rows[-1].skipped and results.share == 1
     assert all(len(row.seconds) == 3 for row in results.rows if row.point.seq_len == 4)
+
+
+def test_the_layer_and_all_inputs_have_to_fit_too(pretended):
+    size, E = 4, 8
+    assert held(SMALL, 8) == size * (4 * E * E + 4 * E + (4 + 8) * E)
+    skipped = [event for event in measure(SMALL, pretended, 2 * size * 4 * E * E) if event.kind == SKIPPED]
+    assert len(skipped) == 4 and "The layer alone has" in skipped[0].value
+
+
+def test_a_call_that_takes_too_long_is_ended_and_longer_ones_are_not_tried(pretended, monkeypatch):
+    monkeypatch.setattr("mha_viz.studies.profiling.LONGEST", 0.0)
+    profile = Profile(embed_dim=8, num_heads=(1,), seq_len=(4, 8, 16), need_weights="on", repeats=3)
+    pretended.hangs = (8,)
+    results = results_of(profile, pretended)
+    short, hung, longer = results.rows
+    assert len(short.seconds) == 3 and results.share == 1
+    assert "took more than 0 s" in hung.skipped and "this or a shorter one" in longer.skipped and not longer.seconds
+    assert len(pretended.made) == 2, "another worker goes on"
 
 
 def test_what_pytorch_says_is_told(pretended):
@@ -133,9 +168,23 @@ def test_exponents_are_those_of_the_longest_lengths():
     assert exponent([(4, 1.0)]) is None
 
 
-def test_time_left_is_as_the_time_so_far():
-    assert left_of(100.0, 0.25, now=110.0) == pytest.approx(30)
-    assert left_of(100.0, 0.0, now=110.0) is None
+def test_time_left_is_as_the_time_since_the_first_was_done():
+    pace = Pace()
+    assert pace.left(0.0, now=100.0) is None
+    assert pace.left(0.2, now=110.0) is None, "what comes before it comes once"
+    assert pace.left(0.4, now=120.0) == pytest.approx(30)
+    assert in_words(30.4) == "about 30 s left" and in_words(150) == "about 2 min left"
+
+
+def test_a_share_is_one_of_the_time_and_not_of_the_calls(pretended):
+    """Eight tokens and 8,192: when all short ones are done, nearly nothing is."""
+    profile = Profile(embed_dim=64, num_heads=(1,), seq_len=(8, 8192), need_weights="on", repeats=3)
+    results = Results(profile)
+    for event in measure(profile, pretended, PLENTY):
+        results.add(event)
+        if event.kind == PEAK:
+            break
+    assert 0 < results.share < 0.05
 
 
 def test_a_machine_that_others_use_or_that_is_not_steady_is_busy(pretended):
