@@ -192,9 +192,14 @@ def of_json(text):
     except Wrong:
         raise
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        rule = f"must hold what `python -m mha_viz profile --json` wrote, and it does not: {type(error).__name__} {error}."
-        raise Wrong("results", text[:40], rule) from None
+        raise no_results(text, "profile --json", error) from None
     return results
+
+
+def no_results(text, command, error):
+    """The Wrong of a ``text`` that is not what a ``command`` wrote, by the ``error`` that came of reading it."""
+    why = f"there is no {error} in it" if isinstance(error, KeyError) else error
+    return Wrong("results", text[:40], f"must hold what `python -m mha_viz {command}` wrote, and it does not: {why}.")
 
 
 def _positive(value):

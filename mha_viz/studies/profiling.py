@@ -131,7 +131,7 @@ def _in_turn(profile, left, start):
                     continue
                 for one in with_longer(point, left) if "slow" in said else [point]:
                     left.remove(one)
-                    yield Event(SKIPPED, one, failed(profile, one, said))
+                    yield Event(SKIPPED, one, failed(profile, one, said, tried=point))
         worker = _living(worker, profile, start)
         yield from _calibrated(worker, turn + 1)
     finally:
@@ -174,11 +174,12 @@ def request(profile, point):
     return same | asdict(point)
 
 
-def failed(profile, point, said):
-    """Why a Point that was tried has no numbers."""
+def failed(profile, point, said, tried):
+    """Why a Point has no numbers, by what was said when it was ``tried``, or a shorter one."""
     estimate = f"By formula it takes {readable_size(predicted(profile, point))}."
     if "slow" in said:
-        return f"took more than {LONGEST:.0f} s, this or a shorter one, which is as long as a call may take here. All others go on."
+        which = "took" if point == tried else "was not tried, as a shorter one took"
+        return f"{which} more than {LONGEST:.0f} s, as long as a call may take here. All others go on."
     if "error" in said:
         return f"PyTorch says: {said['error']}. {estimate}"
     return f"Its process died, as one does that the system stops when memory runs out. {estimate} All others go on."

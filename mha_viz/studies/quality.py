@@ -14,7 +14,7 @@ from mha_viz.settings.rules import check, choice, number, ruled, several
 from mha_viz.settings.spelling import from_json, spell
 from mha_viz.sources.models import DATA, HELD_OUT_COUNT, MODELS, Parameters, score
 from mha_viz.sources.tasks import TASKS
-from mha_viz.studies.profile_results import Results, as_json, machine, of_json, used_by_others
+from mha_viz.studies.profile_results import Results, as_json, machine, no_results, of_json, used_by_others
 from mha_viz.studies.profiling import measure
 from mha_viz.studies.training import recipe_of, rounded, train_model
 
@@ -186,8 +186,7 @@ def read_quality(text):
     except Wrong:
         raise
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        rule = f"must hold what `python -m mha_viz quality` wrote, and it does not: {type(error).__name__} {error}."
-        raise Wrong("results", text[:40], rule) from None
+        raise no_results(text, "quality", error) from None
     return quality
 
 
