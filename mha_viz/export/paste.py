@@ -2,20 +2,53 @@
 
 Each leaves ``weights`` [N, H, L, S] behind, as they are shown (of heads that are off, what was put there; by norms where the View says
 so), their ``average`` [N, L, S], ``output`` [N, L, E] where it is known, and, unless the average alone was asked for, ``shown_heads``
-[heads, L, S] of the item, in the order on screen.
+[heads, L, S] of the item, in the order on screen. Where another setting of the layer is pinned as A, programs compute that too, and leave
+``change`` [N, H, L, S] behind, B − A.
 """
+
+from dataclasses import replace
+from textwrap import indent
 
 from mha_viz.analysis import choose
 from mha_viz.export.origins import WORDS, Need, NumPyOfSettings, OfFile, TorchOfSettings
 from mha_viz.export.pytest_case import case
-from mha_viz.export.views import MEAN
+from mha_viz.export.views import MEAN, Shown
 from mha_viz.settings import Settings
+from mha_viz.sources.source import pinned
 
 
 def program(shown, language):
     """The text of a program of what a Shown shows, "numpy" or "torch"."""
     origin, lines = computed(shown, language)
-    return "\n".join([*opening(shown, origin, lines), *lines, "", *selected(shown, WORDS[language]), ""])
+    words, a = WORDS[language], shown_a(shown)
+    if a is None:
+        return "\n".join([*opening(shown, origin, lines), *lines, "", *selected(shown, words), ""])
+    origin_a, lines_a = computed(a, language)
+    imports = used(together(origin_a.imports, origin.imports), [*lines_a, *lines])
+    body = [f'"""The weights [N, H, L, S] of A, {told(shown.view.pinned)}."""', *lines_a, "return weights"]
+    function = ["def compute_a():", indent("\n".join(body), "    ")]
+    compared = [*selected(shown, words), *change(choice_of(shown), words)]
+    parts = [*imports, "", "", *function, "", "", "a_weights = compute_a()", "", "# B, what is shown", *lines, "", *compared, ""]
+    return "\n".join(parts)
+
+
+def shown_a(shown):
+    """The Shown of A where programs compute both: two settings of one layer of Explore whose weights are of one shape; else None."""
+    alike = shown.a is not None and shown.a.weights.shape == shown.trace.weights.shape
+    if not alike or shown.view.pinned is None or not isinstance(shown.source.settings, Settings):
+        return None
+    source, view = pinned(shown.source, shown.view)
+    return Shown(source, shown.a, replace(view, weighting=shown.view.weighting))
+
+
+def change(c, words):
+    """Lines that subtract A from B, and print that of the chosen cell and the largest."""
+    cell = f"[{c.item}, {c.head}, {c.query}, {c.key}]"
+    return [
+        "change = weights - a_weights  # [N, H, L, S], B − A",
+        f"largest = abs({words.xp}.nan_to_num(change[{c.item}])).max()  # of batch item {c.item}",
+        f'print(f"in A: {{a_weights{cell}:.7f}}, B − A: {{change{cell}:+.7f}}, at most ±{{largest:.7f}}")',
+    ]
 
 
 def pytest_case(shown):
@@ -31,13 +64,30 @@ def choice_of(shown):
 
 def opening(shown, origin, lines):
     """Comments and imports: of the latter those that the ``lines`` use."""
-    body = "\n".join(lines)
-    used = [line for line in origin.imports if not line or f"{line.partition('  #')[0].split()[-1]}." in body]
-    while used and not used[0]:
-        del used[0]
-    a = "its own settings" if shown.view.pinned is None else "?" + " ".join(shown.view.pinned.split())
+    a = "its own settings" if shown.view.pinned is None else told(shown.view.pinned)
     compared = [f"# This is B of the comparison; A is the program of {a}."] * (shown.a is not None)
-    return [*compared, *origin.heading, *used, ""]
+    return [*compared, *origin.heading, *used(origin.imports, lines), ""]
+
+
+def told(pinned):
+    """What is pinned, as an address that stays in its line and its quotes."""
+    return "?" + " ".join(pinned.replace("\\", "%5C").replace('"', "%22").split())
+
+
+def used(imports, lines):
+    """Of these ``imports`` those that the ``lines`` use."""
+    body = "\n".join(lines)
+    found = [line for line in imports if not line or f"{line.partition('  #')[0].split()[-1]}." in body]
+    while found and not found[0]:
+        del found[0]
+    return found
+
+
+def together(*imports):
+    """Several lists of imports as one, each line once, the standard library's first."""
+    lines = sorted({line for some in imports for line in some if line}, key=lambda line: (line.startswith("from"), line))
+    standard = [line for line in lines if line in ("import hashlib", "import math")]
+    return [*standard, *[""] * bool(standard), *(line for line in lines if line not in standard)]
 
 
 def computed(shown, language, with_hidden=False):

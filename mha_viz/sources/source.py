@@ -114,14 +114,19 @@ def pinned_trace(of, view):
     """The Trace of A, which this View of a Source compares with, None where it compares with nothing. Raises Wrong where it is none."""
     if view.pinned is None:
         return None
+    other, place = pinned(of, view)
+    return layer_of(other, place.layer)
+
+
+def pinned(of, view):
+    """(Source, View) of what this View of a Source has pinned as A. Raises Wrong where it is none."""
     _, query = _taken_apart(f"?{view.pinned}")
     kind = Settings if of.settings is None else type(of.settings)
     fields, place, notes = from_address({name: value for name, value in query.items() if of.settings or name in PLACE}, kind)
     if notes:
         raise notes[0]
     place = View(**place)
-    other = changed_by(of if of.settings is None else source(kind(**fields)), place)
-    return layer_of(other, place.layer)
+    return changed_by(of if of.settings is None else source(kind(**fields)), place), place
 
 
 def layer_of(of, layer):

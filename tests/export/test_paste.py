@@ -18,7 +18,7 @@ from mha_viz.export.paste import PROGRAMS
 from mha_viz.export.views import Shown
 from mha_viz.recording import Recording
 from mha_viz.settings import View
-from mha_viz.sources.source import Source, changed_by, layer_of, source
+from mha_viz.sources.source import Source, changed_by, layer_of, pinned_trace, source
 from mha_viz.sources.trained import Trained
 from tests.export.programs import CASES, SMALL, array, by_case, by_language, executed, ignored, same
 
@@ -118,10 +118,44 @@ def test_a_program_imports_what_it_uses_and_no_more():
     assert PROGRAMS["numpy"](shown(Settings(**CASES["tiny"]))).startswith("import numpy as np\n\n")
 
 
+PINNED = "embed_dim=12&num_heads=3&batch_size=2&seq_len=5&seed=8"
+AS = {
+    "another seed": PINNED,
+    "words, heads off, a key hidden": PINNED + "&padding=0&words=a%20%22b%22%20c%20d%20e%0Af%20g%20h&what_if=0%3A1%3Dzero%200%3Akeys%3D0",
+    "rows without a key": PINNED + "&padding=5",
+}
+
+
+def compared(pinned, **view):
+    """What the page shows of SMALL where this is pinned as A."""
+    what = shown(Settings(**SMALL), View(pinned=pinned, **view))
+    return replace(what, a=shown_trace(pinned_trace(what.source, what.view), what.view))
+
+
+@ignored
 @by_language
-def test_a_comparison_says_that_it_is_of_b(language):
-    what = shown(Settings(**SMALL), View(pinned="seed=8"))
-    assert "B of the comparison; A is the program of ?seed=8." in PROGRAMS[language](replace(what, a=what.trace))
+@pytest.mark.parametrize("weighting", ["weights", "norms"])
+@pytest.mark.parametrize("a", AS)
+def test_a_comparison_is_computed_on_both_sides(a, weighting, language):
+    what = compared(AS[a], weighting=weighting, cell=(1, 0))
+    names, printed = executed(PROGRAMS[language](what))
+    same_as_shown(names, what)
+    change, c = what.trace.weights - what.a.weights, what.choice
+    same(names["change"], change)
+    before = what.a.weights[c.item, c.head, 1, 0]
+    assert f"in A: {before:.6f}"[:-1] in printed
+    assert float(printed.rpartition("±")[2]) == pytest.approx(np.abs(np.nan_to_num(change[c.item])).max(), abs=1e-5)
+
+
+@by_language
+def test_a_comparison_of_other_shapes_says_that_it_is_of_b(language):
+    other = compared("embed_dim=12&num_heads=2&batch_size=2&seq_len=5")
+    assert "B of the comparison; A is the program of ?embed_dim=12&num_heads=2" in PROGRAMS[language](other)
+    assert "change" not in left(other, language)
+
+
+def test_a_test_is_of_b():
+    assert "B of the comparison; A is the program of ?embed_dim=12" in PROGRAMS["pytest"](compared(PINNED))
 
 
 def recorded(*, v=True, bias=True):
