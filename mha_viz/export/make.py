@@ -114,12 +114,12 @@ def drawn(figure, what):
     if strange:
         rule = f"has no {' or '.join(strange)} that could be left out."
         raise Wrong("view", view, rule, [dict.fromkeys(strange, True)])
-    if isinstance(what, Measured):
-        spec, alt = what.picture(figure.theme, figure.drawn_width)
-        return dressed(spec, figure.transparent, figure.font), alt
-    dress = {"theme": figure.theme, "width": figure.drawn_width, "parts": Parts(**parts)}
+    dress = {"theme": figure.theme, "width": figure.drawn_width}
     with drawn_in(figure.family):
-        spec, alt = VIEWS["page" if figure.view == SCREEN else figure.view](what, **dress)
+        if isinstance(what, Measured):
+            spec, alt = what.picture(**dress)
+        else:
+            spec, alt = VIEWS["page" if figure.view == SCREEN else figure.view](what, **dress, parts=Parts(**parts))
     return dressed(spec, figure.transparent, figure.family), alt
 
 

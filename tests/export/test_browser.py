@@ -143,10 +143,16 @@ def test_a_pdf_is_one_page_of_its_size_without_a_bitmap(pdf, figure):
     assert b"/FontFile" in objects or b"/Type3" in objects
 
 
-@pytest.mark.parametrize("font", [None, "serif"])
-def test_the_letters_of_a_pdf_are_truetype_as_publishers_ask(browser, font):
-    figure = Figure(out="figure.pdf", address="?embed_dim=8&num_heads=2&seq_len=5", font=font)
-    objects = unpacked(made(figure, browser)[0])
+PRINTED = {
+    "maps": {"address": "?embed_dim=8&num_heads=2&seq_len=5"},
+    "in another font": {"address": "?embed_dim=8&num_heads=2&seq_len=5", "font": "serif"},
+    "what was measured": {"results": "look-both-ways", "view": "quality"},
+}
+
+
+@pytest.mark.parametrize("figure", PRINTED.values(), ids=PRINTED)
+def test_the_letters_of_a_pdf_are_truetype_as_publishers_ask(browser, figure):
+    objects = unpacked(made(Figure(out="figure.pdf", **figure), browser)[0])
     assert b"/CIDFontType2" in objects and b"/Type3" not in objects
 
 
