@@ -191,6 +191,18 @@ def test_it_is_drawn_as_wide_as_there_is_room_and_again_when_that_changes(live):
         )
 
 
+def test_a_picture_that_was_there_before_is_sent_again_in_full(browser, serve):
+    """The browser need not have kept it: see .streamlit/config.toml."""
+    page, frames = browser.new_page(), []
+    page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: frames.append(len(frame))))
+    go(page, serve(PAGE), {"queries": 20})
+    reseed(page, 1)
+    frames.clear()
+    reseed(page, 0)
+    assert max(frames) > 10_000
+    page.close()
+
+
 BARS = """plot => [...plot.querySelectorAll(".colorbar")].map((bar) => {
     const box = plot.getBoundingClientRect(), fill = bar.querySelector(".cbfills").getBoundingClientRect();
     return {
