@@ -50,11 +50,18 @@ def page():
 
 def arrive():
     """Take the address over where a person came by another one; a Wrong for each value of it that is bad, which falls back alone, until
-    somebody goes elsewhere."""
+    somebody goes elsewhere.
+
+    Somebody quick goes on before the browser has heard of the last address: see ``draft.arrive``.
+    """
     state, query = st.session_state, st.query_params.to_dict()
-    if "lesson_place" in state and query in (state.get("address"), {}) and not (query == {} and state.get("address")):
-        place, notes = state.lesson_arrived
-        return notes if state.lesson_place == place else []
+    if "lesson_place" in state:
+        as_written = query == state.get("address", {})
+        if as_written:
+            state.behind = []
+        if as_written or (query in state.get("behind", ()) and state.lesson_place != state.lesson_written):
+            place, notes = state.lesson_arrived
+            return notes if state.lesson_place == place else []
     fields, notes = {}, []
     for name, text in query.items():
         try:
@@ -63,7 +70,8 @@ def arrive():
             fields[name] = read(Place, name, text)
         except Wrong as wrong:
             notes.append(wrong)
-    state.lesson_place, state.address = Place(**fields), query
+    state.lesson_place = state.lesson_written = Place(**fields)
+    state.address, state.behind = query, []
     state.lesson_arrived = state.lesson_place, notes
     return notes
 
@@ -71,13 +79,27 @@ def arrive():
 def write_address():
     state, defaults = st.session_state, vars(Place())
     spelled = {name: spell(value) for name, value in vars(state.lesson_place).items() if value != defaults[name]}
+    state.lesson_written = state.lesson_place
     if spelled != state.address:
+        state.behind.append(state.address)  # which the browser shows until it hears of this one
         state.address = spelled
         st.query_params.from_dict(spelled)
 
 
 def go(**values):
     st.session_state.lesson_place = replace(st.session_state.lesson_place, **values)
+
+
+def leaf(by):
+    """Go ``by`` lessons on from where one is by now: keys may be struck faster than the page is drawn."""
+    at = NAMES.index(st.session_state.lesson_place.lesson) + by
+    if 0 <= at < len(NAMES):
+        go(lesson=NAMES[at], revealed=False)
+
+
+def switch(name):
+    """Let ``revealed`` or ``presented`` be what it is not by now."""
+    go(**{name: not getattr(st.session_state.lesson_place, name)})
 
 
 def listed(place):
@@ -97,13 +119,13 @@ def shown(lesson, place):
     st.markdown(plain(lesson.look))
     st.markdown(f"**{plain(lesson.question)}**")
     with st.container(horizontal=True, key="lesson_buttons"):
-        step("Previous", at - 1, "Left")
+        step("Previous", at, -1, "Left")
         reveal = "Hide the answer" if place.revealed else "Reveal the answer"
-        st.button(reveal, key="reveal", type="primary", shortcut="A", on_click=go, kwargs={"revealed": not place.revealed})
-        step("Next", at + 1, "Right")
+        st.button(reveal, key="reveal", type="primary", shortcut="A", on_click=switch, args=("revealed",))
+        step("Next", at, +1, "Right")
         present = "Stop presenting" if place.presented else "Present"
         about = "Large type, nothing but the lesson. Arrow keys lead on and back, A shows the answer, T turns dark or light, P ends it."
-        st.button(present, key="present", shortcut="P", help=about, on_click=go, kwargs={"presented": not place.presented})
+        st.button(present, key="present", shortcut="P", help=about, on_click=switch, args=("presented",))
         if st.button("Light / dark", key="theme", shortcut="T", help="Turns the page, and its pictures, dark or light."):
             turn_theme()
     try:
@@ -136,10 +158,9 @@ def turn_theme():
     turn()
 
 
-def step(label, at, key):
-    there = 0 <= at < len(NAMES)
-    values = {"lesson": NAMES[at] if there else NAMES[0], "revealed": False}
-    st.button(label, key=label.lower(), disabled=not there, shortcut=key, on_click=go, kwargs=values)
+def step(label, at, by, key):
+    there = 0 <= at + by < len(NAMES)
+    st.button(label, key=label.lower(), disabled=not there, shortcut=key, on_click=leaf, args=(by,))
 
 
 def picture(lesson):

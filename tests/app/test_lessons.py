@@ -34,6 +34,17 @@ def test_the_answer_comes_when_it_is_asked_for_and_leads_on():
     assert next(button for button in press(at, "previous").button if button.key == "previous").disabled
 
 
+def test_a_step_before_the_browser_has_heard_of_the_last_leads_on_and_back_leads_back():
+    first, second, third = list(LESSONS)[:3]
+    at = press(lessons(), "next")
+    assert at.query_params == {"lesson": second}
+    at.query_params.clear()  # what the browser still shows
+    at = press(at, "next")
+    assert at.query_params == {"lesson": third}
+    at.query_params.clear()  # Back, which comes with no change
+    assert LESSONS[first].question in words(at.run())
+
+
 @pytest.mark.parametrize("name", [name for name in LESSONS if name != "kinds"])  # which needs a pretrained model
 def test_each_lesson_opens_by_its_address(name):
     at = lessons(lesson=name, revealed="1")
