@@ -44,6 +44,10 @@ class Tokens:
             raise Wrong("query_padding", Shape(padding.shape), rule, [{"query_padding": Shape((N, L))}])
         return cls(queries, keys, own(padding), 0, np.arange(L) + S - L if one_sequence else None)
 
+    def place(self, side, i):
+        """Which query (side 0) or key (1) of the whole sequence row or column ``i`` is; of a block the one in its middle."""
+        return i if self.sight is None else self.sight.middle(side, i)
+
     def seen(self, sight):
         """The Tokens of what is in ``sight`` of these: of blocks, which are padding where all of their queries are, no positions."""
         queries, keys = (tuple(sight.names(side, item) for item in of) for side, of in enumerate((self.queries, self.keys)))

@@ -80,6 +80,8 @@ def in_view(trace, view, figure):
     check_heads(figure, trace)
     if not too_long(trace):
         return shown_trace(trace, view)
+    if figure.view == "layers" and figure.format == "csv":  # no picture, and statistics are read from rows
+        return in_sight(trace, replace(view, order="entropy", rows=None, columns=None))
     if figure.view in NEED_WHOLE:
         rule = f"would need the whole maps of {trace.shape[2]:,} tokens. There are heads, pair, lines, window and more of them."
         raise Wrong("view", figure.view, rule, [{"view": "heads"}])
@@ -144,7 +146,8 @@ def table(figure, what, spec, alt):
     if isinstance(what, Measured):
         return what.table.encode()
     if figure.view == "layers":
-        return statistics_table(what.source.traces, what.item).encode()
+        of = (what.source.traces, what.item) if what.sight is None else ((what.trace,), what.item, what.view.layer)
+        return statistics_table(*of).encode()
     heads = what.choice.order if what.heads is None else what.numbers or ()
     return weights_table(what.trace, what.item, (*heads, *[MEAN] * what.with_mean), what.a).encode()
 

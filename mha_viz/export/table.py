@@ -40,14 +40,14 @@ def weights_table(trace, item, heads, pinned=None):
     return text.getvalue()
 
 
-def statistics_table(traces, item):
-    """CSV of one batch ``item``, one line per head of all ``traces``: layer, its name, head, and what each of STATISTICS says of it, empty
-    where it has no meaning."""
+def statistics_table(traces, item, first=0):
+    """CSV of one batch ``item``, one line per head of all ``traces``, layers from the ``first`` on: layer, its name, head, and what each of
+    STATISTICS says of it, empty where it has no meaning."""
     text = io.StringIO()
     lines = csv.writer(text)
     lines.writerow(["layer", "name", "head", *STATISTICS])
     for row in head_table(traces, item).rows:
-        lines.writerow([row.trace, row.name, row.head, *(written(row.values[name]) for name in STATISTICS)])
+        lines.writerow([first + row.trace, row.name, row.head, *(written(row.values[name]) for name in STATISTICS)])
     return text.getvalue()
 
 

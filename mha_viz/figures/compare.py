@@ -42,7 +42,8 @@ def describe_difference(a, b, view, names=("A", "B")):
     """What the picture shows, in a few sentences: its text alternative."""
     both = _Both(a, b, view, names)
     A, B = names
-    said = [f"Attention maps of {A} and {B}{around.weighted(b)}: {both.what}."]
+    part = "" if b.tokens.sight is None else around.seen(b.tokens.sight, b.quantity)[0]
+    said = [f"Attention maps of {A} and {B}{around.weighted(b)}{part}: {both.what}."]
     said += both.shared.notes
     choice = both.choice
     if both.shared.average:
@@ -53,7 +54,9 @@ def describe_difference(a, b, view, names=("A", "B")):
         change = "" if np.isnan(cell).any() else f", {cell[1] - cell[0]:+.6f}"
         said.append(f"Chosen cell: query {token[0]}, key {token[1]}: {A} {before}, {B} {after}{change}.")
         changes = largest_changes(a, b, choice.item, None if both.head is None else [both.head], count=1)
-        said += [f"Largest change: query {c.query}, key {c.key}: {c.a:.6f} to {c.b:.6f}." for c in changes]
+        for c in changes:
+            cell = (name_of(b.tokens, side, choice.item, i) for side, i in enumerate((c.query, c.key)))
+            said.append(f"Largest change: query {next(cell)}, key {next(cell)}: {c.a:.6f} to {c.b:.6f}.")
         if not changes:
             said.append("No weight changed.")
     return " ".join(said)
@@ -125,8 +128,8 @@ class _Both:
             labels=widest_labels(maps) if maps else None, parts=parts,
         )  # fmt: skip
         if shown:
-            pools = strip_pool(place, (L, S)), large_pool((L, S))
-            more = [around.weighted(b) + note for note in around.pooled(*pools, "change", b.tokens.sight)]
+            pools, sight = (strip_pool(place, (L, S)), large_pool((L, S))), b.tokens.sight
+            more = [around.weighted(b) + note for note in around.pooled(*pools, "change" if sight is None else b.quantity, sight)]
             notes.insert(0, [text + note for note in more for text in captions])
         strip = Tiles(maps, _either(self._looks(0, shown), self._looks(1, shown)), *tokens[1]) if shown else None
         large = [

@@ -6,7 +6,7 @@ import numpy as np
 
 from mha_viz.analysis import choose
 from mha_viz.analysis.choice import cell_of
-from mha_viz.figures.around import percent, weighted
+from mha_viz.figures.around import percent, seen, weighted
 from mha_viz.figures.labels import Names, name_of
 from mha_viz.figures.scale import Scale, largest_weight
 
@@ -34,7 +34,7 @@ def _described(shown):
     names = [shown.name(panel) for panel in range(len(shown.heads))]
     heads = len(names) - (None in shown.heads)
     named = ", ".join(names) if len(names) <= 4 else ", ".join([f"{heads} heads", *names[heads:]])
-    said = [f"Attention as lines from {L} queries on the left to {S} keys on the right{shown.weighted}: {named}."]
+    said = [f"Attention as lines from {L} queries on the left to {S} keys on the right{shown.weighted}{shown.parts_seen[0]}: {named}."]
     if shown.focused:
         side, token = ("query", shown.query) if shown.query is not None else ("key", shown.key)
         said.append(f"In focus: {side} {shown.token(side == 'key', token)}.")
@@ -93,6 +93,7 @@ class Drawn:
             self.near = self.near & (np.arange(S) == self.key)  # [L, S]
         self.scale = Scale.of([weights[:, ~padding]], view, trace.quantity)
         self.weighted = weighted(trace)
+        self.parts_seen = ("",) if trace.tokens.sight is None else seen(trace.tokens.sight, trace.quantity)  # in words, the longest first
         self.parts = _part(self.scale, self.scale.drawn(self.weights))  # [P, L, S]
         self.samples = [(float(_part(self.scale, value)), text) for value, text in _samples(self.scale)]
         most = min(LEGIBLE * len(self.heads), MOST)

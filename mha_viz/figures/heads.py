@@ -79,7 +79,10 @@ class _Shown:
         item = self.choice.item
         self.weights, padding = trace.weights[item], trace.query_padding[item]  # [H, L, S], [L]
         self.H, L, S = self.weights.shape
-        self.scale = Scale.of([self.weights[:, ~padding]], view, trace.quantity)
+        rows = [self.weights[:, ~padding]]
+        if trace.tokens.sight is not None and trace.has("mean_weights"):  # the largest of a block may be less on average than in any head
+            rows.append(trace.mean_weights[item][~padding])
+        self.scale = Scale.of(rows, view, trace.quantity)
         self.names = rows, columns = sides(trace, item, width)
         self.ticks = ticks_width(self.scale)
         self.sizes = L, S, rows.widest, columns.widest, columns.numbered
@@ -169,7 +172,8 @@ def describe(trace, view):
     if view.arrangement == "one":
         shown = f"head {head} alone"
     phrase = "difference from their average" if view.order == "difference" else around.SAID[choice.statistic][1]
-    first = f", largest {phrase} first: head {choice.order[0]}" if view.order != "index" and view.arrangement != "one" else ""
+    ordered = choice.known and view.order != "index" and view.arrangement != "one"
+    first = f", largest {phrase} first: head {choice.order[0]}" if ordered else ""
     before = ", both before dropout" if dropped_out(trace) else ""
     in_head = f"{_in_cell(trace.weights[item, head], choice)} in head {head}"
     in_average = f", {_in_cell(trace.mean_weights[item], choice)} in the average" if trace.has("mean_weights") else ""

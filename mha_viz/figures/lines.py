@@ -194,7 +194,7 @@ def _texts(shown, place, theme):
 def _captions(shown, place, theme):
     """What a line is, and which are left out: the longest words that fit."""
     left_out = left_out_in_words(shown), f"Below {shown.least:g} left out: {small_percent(shown.left_out())} of the weight"
-    captions = [text + shown.weighted for text in CAPTIONS]
+    captions = [text + shown.weighted + part for part in shown.parts_seen for text in CAPTIONS]
     for y, texts, color in ((10, captions, theme.soft), (30, left_out if shown.least else (), theme.text)):
         fitting = [text for text in texts if width_of(text, 13) < place.width - 2 * EDGE] or texts[-1:]
         yield from ((EDGE, y, text, "middle right", 13, color) for text in fitting[:1])

@@ -35,7 +35,8 @@ def changes(a, b, from_a, from_b, choice):
             where = "average" if found_at.head is None else f"head {found_at.head}"
             words = f"{found_at.change:+.4f} {where} · {cell_in_words(b, choice.item, found_at)}"
             about = f"A {found_at.a:.6f}, B {found_at.b:.6f}"
-            chosen = {"head": choice.head if found_at.head is None else found_at.head, "cell": (found_at.query, found_at.key)}
+            cell = b.tokens.place(0, found_at.query), b.tokens.place(1, found_at.key)
+            chosen = {"head": choice.head if found_at.head is None else found_at.head, "cell": cell}
             st.button(plain(words), key=f"change_{number}", help=about, on_click=change, kwargs=chosen)
 
 
@@ -53,9 +54,6 @@ def said(name, value):
 
 
 def cell_in_words(trace, item, cell):
-    asks, is_read = trace.query_tokens[item][cell.query], trace.key_tokens[item][cell.key]
-    return f"{named(cell.query, asks)} → {named(cell.key, is_read)}"
+    from mha_viz.figures.labels import name_of
 
-
-def named(index, name):
-    return str(index) if name == str(index) else f"{index} “\u2068{name}\u2069”"
+    return " → ".join(name_of(trace.tokens, side, item, i) for side, i in enumerate((cell.query, cell.key)))

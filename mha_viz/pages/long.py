@@ -143,11 +143,8 @@ def zoom(trace):
 
 def placed(trace, choices):
     """The same choices by the queries and keys of the whole map, where ``trace`` shows what is in sight of it."""
-    sight = trace.tokens.sight
-    if sight is None:
-        return choices
-    sides = {"query": 0, "key": 1}
+    tokens, sides = trace.tokens, {"query": 0, "key": 1}
     return [
-        choice | {name: choice[name] if choice[name] is None else sight.middle(side, choice[name]) for name, side in sides.items()}
+        choice | {name: None if choice[name] is None else tokens.place(side, choice[name]) for name, side in sides.items()}
         for choice in choices
     ]

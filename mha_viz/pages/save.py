@@ -220,6 +220,8 @@ def numbers(saved):
         "safetensors": ("Recording", "application/octet-stream", "q, k, v, masks and settings: small, and opened as the other is."),
         "statistics": ("Statistics", "text/csv", "Ten statistics of every head, a line each."),
     }
+    if saved[0].shown.sight is not None:
+        del about["npz"]  # it would hold whole maps
     with st.container(horizontal=True, key="save_numbers"):
         for kind, (label, mime, help) in about.items():
             view, ending = ("layers", "csv") if kind == "statistics" else ("page", kind)

@@ -66,7 +66,8 @@ def heads_and_average(subject, choose_cells, on_look=None):
         for wrong in wrong_change:
             say_error(wrong)
         say_notes(wrong_pin)
-        say_findings(changed, subject.settings)
+        if trace.tokens.sight is None:  # or the whole mask would have to be read
+            say_findings(changed, subject.settings)
         if changed is not subject.trace:
             what = told(read_interventions(view.what_if))
             st.caption(f"What if: {' '.join(what)} In this layer alone; the picture shows what it would do with the same input.")

@@ -217,6 +217,24 @@ def test_numbers_of_a_long_sequence_are_those_in_sight_or_what_they_are_made_of(
     assert [line.split(",")[1:4] for line in lines[1:]] == [["1", "30", "7"], ["1", "30", "8"], ["1", "31", "7"], ["1", "31", "8"]]
 
 
+def test_statistics_of_a_long_sequence_are_read_from_all_rows(monkeypatch, tmp_path):
+    address = "?embed_dim=8&num_heads=4&batch_size=1&seq_len=40&padding=&causal=1"
+    list(write([Figure(out=str(tmp_path / "whole.csv"), address=address, view="layers")]))
+    monkeypatch.setattr("mha_viz.core.attend.WHOLE", 2**14)
+    monkeypatch.setattr("mha_viz.sources.synthetic.WHOLE", 2**14)
+    list(write([Figure(out=str(tmp_path / "long.csv"), address=f"{address}&rows=3,9", view="layers")]))
+    whole, long = ([line.split(",")[3:] for line in (tmp_path / name).read_text().splitlines()] for name in ("whole.csv", "long.csv"))
+    assert whole[0] == long[0]
+    for a, b in zip(whole[1:], long[1:], strict=True):
+        assert [float(one or 9) for one in b] == pytest.approx([float(one or 9) for one in a], abs=1e-5)
+
+
+def test_a_comparison_of_long_sequences_says_how_they_are_pooled(long):
+    figure = Figure(address=f"{long}&pinned=seed%3D9%26{long[1:].replace('&', '%26').replace('=', '%3D')}", view="difference")
+    spec, alt = drawn(figure, shown(figure))
+    assert "exact: queries 0–39" in str(spec["layout"]["annotations"]) and "A" in alt
+
+
 # Files
 
 
