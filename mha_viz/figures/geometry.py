@@ -11,7 +11,7 @@ from mha_viz.figures.margins import BAR, CORNER, EDGE, Margins
 from mha_viz.figures.parts import ALL, Parts
 from mha_viz.figures.widths import widened
 
-NARROW, NARROW_FOR_THREE = 640, 860  # px: below, two large maps or more, or three, stand one above the other
+NARROW, NARROW_FOR_THREE = 640, 780  # px: below, two large maps or more, or three, stand one above the other
 CAPTION = 22  # px: a line of words above everything
 LARGE, EVEN = 128, 6  # px of tiles that may be smaller for full rows; a quarter of empty places weighs 0.75^−6, 5.6 times the area
 GAP = 12  # px between tiles of the strip

@@ -197,3 +197,8 @@ def test_tiles_stand_in_full_rows_where_that_leaves_them_large(width, tiles, col
 @pytest.mark.parametrize(("tiles", "width"), [(5, 1104), (3, 552)])
 def test_full_rows_cost_no_numbers(tiles, width):
     assert arrange_all(width, tiles, 6, 6, 40, 40).strip.cell[0] >= 30
+
+
+def test_a_comparison_as_wide_as_a_page_of_text_stands_in_a_row():
+    place = ARRANGEMENTS["three, names once"](794, 8, 20, 20, 14, 14, True)  # 160 mm with text of 8 pt
+    assert not place.stacked and place.maps[0].box.width > 150 and place.height < 794
