@@ -19,17 +19,20 @@ def run(options):
     import torch
 
     from mha_viz.settings import read
+    from mha_viz.studies.profiling import Pace, in_words
     from mha_viz.studies.quality import DATA, Quality, Trial, path_of, quality_json, study
 
     given = {name: getattr(options, name) for name in ("task", "num_heads", "seeds", "steps")}
     trial = Trial(**{name: read(Trial, name, text) for name, text in given.items() if text is not None})
     torch.set_num_threads(1)  # the products are too small to share
-    quality, status = Quality(trial), 0
+    quality, pace, status = Quality(trial), Pace(), 0
     try:
         for event in study(trial):
             quality.add(event)
+            left = pace.left(quality.share)
             if getattr(event, "outcome", None):
-                print(f"{quality.share:.0%}: {line_of(event.outcome)}", flush=True)
+                when = "" if left is None else f", {in_words(left)}"
+                print(f"{quality.share:.0%}{when}: {line_of(event.outcome)}", flush=True)
     except KeyboardInterrupt:
         print("stopped: what is done is kept", file=sys.stderr)
         status = 130

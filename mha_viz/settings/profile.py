@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from mha_viz.core.rules import Wrong, head_dim
+from mha_viz.core.rules import Wrong, divisors, head_dim
 from mha_viz.settings.rules import check, choice, number, ruled, several
 from mha_viz.settings.view import DTYPES
 
@@ -34,6 +34,10 @@ class Profile:
             try:
                 head_dim(self.embed_dim, heads)
             except Wrong as wrong:
-                right = [change["num_heads"] for change in wrong.nearest if "num_heads" in change]
-                instead = [tuple(sorted({one if kept == heads else kept for kept in self.num_heads})) for one in right]
-                raise Wrong("num_heads", self.num_heads, wrong.rule, [{"num_heads": these} for these in instead]) from None
+                raise Wrong("num_heads", self.num_heads, wrong.rule, [{"num_heads": these} for these in self._that_divide()]) from None
+
+    def _that_divide(self):
+        """The head counts, each that does not divide the embed_dim moved to the next lower one that does, and to the next higher."""
+        lower = [max(one for one in divisors(self.embed_dim) if one <= heads) for heads in self.num_heads]
+        higher = [min((one for one in divisors(self.embed_dim) if one >= heads), default=self.embed_dim) for heads in self.num_heads]
+        return dict.fromkeys(tuple(sorted(set(these))) for these in (lower, higher))

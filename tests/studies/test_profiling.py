@@ -234,6 +234,8 @@ def test_formulas_by_hand():
     ("given", "argument", "right"),
     [
         ({"num_heads": (1, 3)}, "num_heads", {"num_heads": (1, 2)}),
+        ({"num_heads": (3, 5, 8)}, "num_heads", {"num_heads": (2, 4, 8)}),
+        ({"num_heads": (9999,)}, "num_heads", {"num_heads": (128,)}),
         ({"num_heads": ()}, "num_heads", {"num_heads": (1, 2, 4, 8)}),
         ({"seq_len": (64, 0)}, "seq_len", {"seq_len": (64, 2)}),
         ({"seq_len": "many"}, "seq_len", {"seq_len": (64, 128, 256, 512, 1024)}),
