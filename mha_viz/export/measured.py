@@ -15,7 +15,7 @@ from mha_viz.studies.quality import Quality, command_of, read_measured, shipped,
 VIEWS = ("profile", "quality")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Measured:
     """``found``, Results of a Profile or a Quality, as ``name`` holds it: a file, or a task whose quality ships. Of a profile head counts
     stand beside each other at the length ``at_length``, the longest where None."""

@@ -57,7 +57,7 @@ def running(name):
         st.rerun()
     share = now.results.share
     left = now.pace.left(share)
-    st.progress(share, "Starting …" if left is None else f"{share:.0%} measured, {in_words(left)}")
+    st.progress(share, "Nothing is measured yet …" if left is None else f"{share:.0%} measured, {in_words(left)}")
     about = "What is measured by then stays."
     st.button("Stop", key=f"stop_{name}", on_click=stop, args=(name,), icon=":material/stop:", help=about)
 

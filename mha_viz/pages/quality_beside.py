@@ -6,6 +6,7 @@ from html import escape
 import streamlit as st
 
 from mha_viz.pages.measuring import begin, end, measuring, running
+from mha_viz.pages.messages import plain
 from mha_viz.pages.save import OnScreen, keep_for_saving, save
 from mha_viz.pages.toolbar import lazy_popover
 from mha_viz.settings.environment import CLASS
@@ -81,6 +82,8 @@ def pictured(quality, name):
         "looking everywhere alike. Dotted is the formula beside the memory. The layer is timed on one batch of training. Held-out "
         "sequences were never trained on."
     )
+    if quality.results is not None:
+        (st.warning if quality.results.busy else st.caption)(plain(quality.results.trust))
     shown = Measured(quality, name)
     keep_for_saving(OnScreen(shown, "quality", "quality", f"quality-{quality.trial.task}", place=PLACE), PLACE)
     st.code(command_of(quality.trial), language="sh")

@@ -24,7 +24,7 @@ PASTE = {  # what can be pasted, and its language
 CODE = {"PyTorch": "torch", "NumPy": "numpy", "pytest": "pytest"}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class OnScreen:
     """What a page shows now: a ``view`` of ``shown``, a Shown or a Measured, in a picture as wide as the ``room`` of this name, and what
     files of it are called.
