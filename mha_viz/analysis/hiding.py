@@ -77,6 +77,19 @@ def hidden_by(trace, item, head, query, key):
     return alone or tuple(rule for rule in rules_of(trace) if rule in ("key padding", "attn_mask"))
 
 
+def rules_hiding(mask, query, key):
+    """The same of a cell in a Mask of one item and head, of which no other row is made."""
+    rules = {"causal": {"causal": False}, "window": {"window": None}, "key padding": {"padded": None}, "attn_mask": {"dense": None}}
+
+    def hides(one):
+        return bool(one.hidden(query, query + 1)[0, 0, 0, key])
+
+    if not hides(mask):
+        return ()
+    nothing = replace(mask, **{field: value for rule in rules.values() for field, value in rule.items()})
+    return tuple(name for name, (field,) in rules.items() if hides(replace(nothing, **{field: getattr(mask, field)})))
+
+
 def leaving_no_key(trace, item):
     """{rules: [H, L] bool}: the rows of one item that have no key left, by the smallest set of rules that takes all their keys.
 

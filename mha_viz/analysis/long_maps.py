@@ -7,15 +7,18 @@ from dataclasses import replace
 
 import numpy as np
 
+from mha_viz.analysis.hiding import rules_hiding
 from mha_viz.analysis.norms import QUANTITY, value_lengths, why_no_norms
+from mha_viz.analysis.number import open_number
 from mha_viz.analysis.statistics import STATISTICS, know
 from mha_viz.analysis.streamed import Apart, Streamed
 from mha_viz.core.arrays import read_only
-from mha_viz.core.attend import trace_of_call
+from mha_viz.core.attend import call_of, trace_of_call
 from mha_viz.core.intervention import Intervention, changed
 from mha_viz.core.long import Pooled, averaging, pooling, rows_of
 from mha_viz.core.sight import Sight
 from mha_viz.core.trace import Trace
+from mha_viz.settings import View
 
 SIDE = 128  # of a window where nobody says
 CELL = {"max": "largest {}", "mean": "mean {}"}  # what a cell is that stands for a block, by View's pooling
@@ -137,12 +140,21 @@ def nothing(sight):
     return Pooled(0, None, sight, blank, blank, np.zeros(shape, bool))
 
 
-def row_of(trace, sight, choice):
-    """(the Trace of one query alone, the Choice in it) of the cell in the middle of the block that is chosen in what is in ``sight`` of a
-    long Trace."""
+def open_in_sight(trace, sight, choice):
+    """(a Trace of one query and the keys around the chosen one, the Derivation in it) of the cell in the middle of the block that is
+    chosen of what is in ``sight`` of a long Trace: the number is made of its whole row, and no other row is computed."""
     query, key = sight.middle(0, choice.query), sight.middle(1, choice.key)
-    alone = trace_of_call(rows_of(trace, query, query + 1))
-    return changed(alone, Intervention(trace.off)) if trace.off else alone, replace(choice, query=0, key=key)
+    row = trace_of_call(rows_of(trace, query, query + 1))
+    row = changed(row, Intervention(trace.off)) if trace.off else row
+    opened = open_number(row, choice.item, choice.head, 0, key)
+    _, columns = around(trace, View(cell=(query, key)))
+    part = slice(*columns)
+    maps = {name: getattr(row, name)[..., part] for name in ("weights", "probabilities", "mean_weights", "mask")}
+    others = {name: getattr(row, name) for name in ("undefined", "mask_bias", "dropped")}
+    tokens = trace.tokens.seen(Sight.of(*trace.shape[2:], (query, query + 1), columns))
+    cut = {name: None if (of_row := getattr(opened, name)) is None else of_row[part] for name in ("masked_scores", "exponentials")}
+    cut["hidden_by"] = rules_hiding(call_of(trace).mask.alone(choice.item, choice.head), query, key)
+    return Trace(maps | others, tokens=tokens, name=trace.name, off=trace.off), replace(opened, key=key - columns[0], **cut)
 
 
 def around(trace, view):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mha_viz.analysis.hiding import hidden_by
+from mha_viz.analysis.norms import lengths
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +135,7 @@ def _output(trace, row, key):
         return step
     head, D = row[1], values.shape[1]
     own = trace.out_proj[0][:, head * D : (head + 1) * D].astype(np.float64)  # [E, D]
-    contributions = weighted @ own.T  # [S, E]
-    norms = np.linalg.norm(contributions, axis=1)  # [S]
+    norms = lengths(weighted[None], own)[0]  # [S], without the vectors [S, E] themselves
     share = norms[key] / norms.sum() if norms.any() else np.nan
-    return step | {"contribution": contributions[key], "norm": float(norms[key]), "share": float(share)}
+    contribution = weighted[key] @ own.T  # [E]
+    return step | {"contribution": contribution, "norm": float(np.linalg.norm(contribution)), "share": float(share)}

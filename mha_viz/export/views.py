@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from mha_viz.analysis import choose
-from mha_viz.analysis.long_maps import row_of
+from mha_viz.analysis.long_maps import open_in_sight
+from mha_viz.analysis.number import open_number
 from mha_viz.core.rules import Wrong
 from mha_viz.core.trace import Trace
 from mha_viz.figures import heads as in_maps
@@ -57,6 +58,14 @@ class Shown:
     def sight(self):
         """What is in sight of maps that are too long to be whole, None of whole ones."""
         return self.trace.tokens.sight
+
+    @property
+    def opened(self):
+        """(Trace, Derivation) of the chosen number; of a long sequence the Trace holds one query and the keys around the chosen one."""
+        trace, c = self.trace.plain, self.choice
+        if self.sight is not None:
+            return open_in_sight(trace, self.sight, c)
+        return trace, open_number(trace, c.item, c.head, c.query, c.key)
 
     @property
     def item(self):
@@ -132,10 +141,7 @@ def opened(picture, describe):
     """A view of the chosen number by one of the pictures of its derivation."""
 
     def view(shown, **dress):
-        from mha_viz.analysis.number import open_number
-
-        trace, c = (shown.trace, shown.choice) if shown.sight is None else row_of(shown.trace.plain, shown.sight, shown.choice)
-        found = open_number(trace, c.item, c.head, c.query, c.key)
+        trace, found = shown.opened
         if picture is number.terms and found.products is None:
             raise Wrong("view", "terms", "needs q and k, and the source knows the weights alone.", [{"view": "softmax"}])
         return picture(trace, found, **dress).to_plotly_json(), describe(trace, found)

@@ -6,24 +6,28 @@ from mha_viz.pages.shapes import token
 from mha_viz.pages.toolbar import show
 
 
-def number_panel(trace, view, choice, look):
-    """The switch that opens the chosen number, and under it, while it is open, its whole derivation.
+def number_panel(shown, look):
+    """The switch that opens the number that is chosen in what is ``shown``, a Shown, and under it, while it is open, its whole derivation.
 
     ``look`` holds the ``theme`` and the ``width`` of the pictures.
     """
+    view = shown.view
     show("opened", st.toggle, "Open this number", view.opened, label_visibility="visible")
     if not view.opened:
         return
-    from mha_viz.analysis.number import open_number
     from mha_viz.figures import number
 
-    d = open_number(trace, choice.item, choice.head, choice.query, choice.key)
+    trace, d = shown.opened
     if d.products is not None:
         draw(number.terms(trace, d, **look), number.describe_terms(trace, d), "terms")
     st.html(f"<ol class='derivation'>{''.join(f'<li>{step}</li>' for step in steps(trace, d))}</ol>")
+    sides = ("query", "key")
+    if shown.sight is not None:
+        sides, S = sides[:1], shown.trace.plain.shape[3]
+        st.caption(f"The row has {S:,} keys, and the sums are of all of them; those around the chosen one are shown.")
     draw(number.softmax(trace, d, **look), number.describe_softmax(trace, d), "softmax")
     draw(number.cell_in_heads(trace, d, **look), number.describe_cell_in_heads(trace, d), "cell")
-    for side in ("query", "key"):
+    for side in sides:
         figure = number.token_in_heads(trace, d, side, view, **look)
         draw(figure, number.describe_token_in_heads(trace, d, side), f"token_{side}")
 

@@ -82,7 +82,7 @@ def heads_and_average(subject, choose_cells, on_look=None):
     with st.container(key="compared"):
         if pinned is not None:
             changes(pinned, trace, a, in_full(subject.settings, subject.layer, view.what_if), choice)
-    opened_number(changed, trace, view, choice, look)
+    number_panel(shown, look)
 
 
 def in_view(trace, view):
@@ -97,15 +97,6 @@ def for_table(trace):
     view = st.session_state.view
     changed, _ = changed_trace(trace, view)
     return long.seen(changed, view, statistics=True) if too_long(changed) else changed
-
-
-def opened_number(changed, shown, view, choice, look):
-    """The chosen number opened; of a long sequence that in the middle of a block, from its row alone."""
-    if shown.tokens.sight is not None:
-        from mha_viz.analysis.long_maps import row_of
-
-        changed, choice = row_of(changed, shown.tokens.sight, choice)
-    number_panel(changed, view, choice, look)
 
 
 def changed_trace(trace, view, kept_as="changed"):

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mha_viz.analysis import choose, statistic, why_not
-from mha_viz.analysis.long_maps import LongMaps
+from mha_viz.analysis import choose, long_maps, open_number, statistic, why_not
+from mha_viz.analysis.long_maps import LongMaps, in_sight, open_in_sight
 from mha_viz.analysis.norms import shown_trace
 from mha_viz.analysis.statistics import STATISTICS, is_known
 from mha_viz.core import long
@@ -120,3 +120,26 @@ def test_what_cannot_be_looked_at_is_said_at_once():
         LongMaps(changed(trace, Intervention({1: "mean"})), View())
     off = finished(changed(trace, Intervention({1: "zero"})), View()).seen("max")
     assert not off.weights[0, 1].any() and np.isnan(statistic(off, 0, "difference")).all()
+
+
+@settings(derandomize=True, deadline=None, max_examples=25)
+@given(calls(), st.sampled_from([None, "zero", "uniform"]), st.data())
+def test_a_number_is_opened_as_in_the_whole(call, off, data):
+    trace = trace_of_call(with_values(call))
+    trace = changed(trace, Intervention({1: off})) if off else trace
+    L, S = trace.shape[2:]
+    query, key = data.draw(st.integers(0, L - 1)), data.draw(st.integers(0, S - 1))
+    seen = in_sight(trace, View(item=1, rows=(query, query + 1), columns=(key, key + 1)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(long_maps, "SIDE", 9)
+        part, found = open_in_sight(trace, seen.tokens.sight, choose(seen, View(item=1, head=1)))
+    whole = open_number(trace, 1, 1, query, key)
+    first = part.tokens.sight.columns[0]
+    assert (found.query, found.key + first) == (0, key) and part.shape[3] == min(9, S)
+    assert found.hidden_by == whole.hidden_by
+    for name in ("dot", "score", "bias", "total", "probability", "weight", "in_all_heads", "contribution", "norm", "share"):
+        ours, theirs = getattr(found, name), getattr(whole, name)
+        assert (ours is None) == (theirs is None), name
+        if ours is not None:
+            np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-5, err_msg=name)
+    np.testing.assert_allclose(found.exponentials, whole.exponentials[first : first + 9], rtol=0, atol=1e-5)
