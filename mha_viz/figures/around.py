@@ -128,9 +128,12 @@ def titles(place, names, theme, columns):
 
 
 def _axis_names(place, map, theme, columns):
-    reach = width_of(columns.short[0], SIZE) / 2 - map.cell[0] / 2 if columns.first and not map.column_labels.angle else 0
-    right = map.box.x - 8 - max(0, reach - 4)
-    return text_at(place, right, map.box.y - 18, "key → is read<br>query ↓ asks", 13, theme.soft, xanchor="right", align="right")
+    """What rows and columns are, left above a map; of a part of a long one out of the way of its first numbers, which are as long as others."""
+    right, middle = map.box.x - 8, map.box.y - 18
+    if columns.of_more and not map.column_labels.angle:
+        right -= max(0, width_of(columns.short[0], SIZE) / 2 - map.cell[0] / 2 - 4)
+        middle -= max(0, 6 - map.cell[1] / 2)
+    return text_at(place, right, middle, "key → is read<br>query ↓ asks", 13, theme.soft, xanchor="right", align="right")
 
 
 def text_at(place, x, y, text, size, color, **more):
