@@ -95,6 +95,7 @@ def toolbar():
         st.button("Back", icon=":material/arrow_back:", shortcut="Left", on_click=go, args=(-1,), disabled=found.step_of(token) == 0)
         last = found.step_of(token) == len(found.decoding.steps) - 1
         st.button("Next token", icon=":material/arrow_forward:", shortcut="Right", on_click=go, args=(1,), disabled=last)
+        keep(found, token, item)
         with lazy_popover("Save", "save") as opened:
             if opened:
                 save()
@@ -115,7 +116,6 @@ def stage():
         st.html(step_in_words(found, token, item) + compared(found, token, item))
         figure = cache(found, lengths(found.decoding, item), token, item, view, **look)
         live(figure, key="decoding", alt=describe_cache(found, token, item), on_choose=choose)
-        keep(found, token, item)
         left, right, look = beside_each_other(look)
         with left:
             differences(found, token, item, look)

@@ -54,9 +54,6 @@ def toolbar_alone():
         pick("head", "through", list(heads), -1 if together else choice.head, choose_head, 150, heads.get)
         pick_token("query", "follow query", L, choice.query, trace.query_tokens[choice.item])
         pick_token("key", "numbers for key", S, choice.key, trace.key_tokens[choice.item])
-        with lazy_popover("Save", "save") as opened:
-            if opened:
-                save()
 
 
 def pick(name, label, options, value, take, width, words):
@@ -103,6 +100,7 @@ def stage():
     trace = looked.trace
     walked = walked_now(trace)
     step = step_of(walked)
+    keep(step, walked, looked)
     with st.container(key="stage"):
         say_wrong_view()
         if st.session_state.view.what_if:
@@ -123,7 +121,6 @@ def stage():
         with key, st.container(key="symbols"):
             symbol_key(step, trace)
         drawn(step, walked, looked.batch_first)
-        keep(step, walked, looked)
         st.html(told_of_layer(looked))
         left_out(walked)
     write_address()
@@ -153,13 +150,16 @@ def step_of(walked):
 
 
 def ways(steps, step):
-    """The tutorial's five steps, those of this layer, and the buttons and keys that lead forward and back."""
+    """The tutorial's five steps, those of this layer, the buttons and keys that lead forward and back, and what saves this one."""
     number = steps.index(step)
     with st.container(horizontal=True, vertical_alignment="center", key="ways"):
         st.button("Back", key="step_back", on_click=go, args=(steps, number - 1), disabled=number == 0, shortcut="Left")
         either("step", {name: SHORT[name] for name in steps}, step)
         last = number == len(steps) - 1
         st.button("Forward", key="step_on", on_click=go, args=(steps, number + 1), disabled=last, shortcut="Right")
+        with lazy_popover("Save", "save") as opened:
+            if opened:
+                save()
     stages = (f"<b aria-current='step'>{name}</b>" if name == STEPS[step][0] else name for name in STAGES)
     st.html(
         f"<div class='step-head'><h2 role='status'>{number + 1} of {len(steps)} · {escape(STEPS[step][1])}</h2>"
