@@ -128,7 +128,7 @@ def titles(place, names, theme, columns):
 
 
 def _axis_names(place, map, theme, columns):
-    """What rows and columns are, left above a map; of a part of a long one out of the way of its first numbers, which are as long as others."""
+    """What rows and columns are, left above a map; of a part of a long one out of the way of its first numbers, which are long."""
     right, middle = map.box.x - 8, map.box.y - 18
     if columns.of_more and not map.column_labels.angle:
         right -= max(0, width_of(columns.short[0], SIZE) / 2 - map.cell[0] / 2 - 4)
