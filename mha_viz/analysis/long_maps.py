@@ -10,7 +10,7 @@ import numpy as np
 from mha_viz.analysis.hiding import rules_hiding
 from mha_viz.analysis.norms import QUANTITY, value_lengths, why_no_norms
 from mha_viz.analysis.number import open_number
-from mha_viz.analysis.statistics import STATISTICS, know
+from mha_viz.analysis.statistics import STATISTICS, know, silent
 from mha_viz.analysis.streamed import Apart, Streamed
 from mha_viz.core.arrays import read_only
 from mha_viz.core.attend import call_of, trace_of_call
@@ -121,7 +121,9 @@ class LongMaps:
         weight = QUANTITY if self.by_norms else "weight"
         quantity = weight if sight.exact else CELL[pooling].format(weight)
         shown = Trace(fields, tokens=trace.tokens.seen(sight), name=trace.name, quantity=quantity, plain=trace, off=trace.off)
-        know(shown, self.item, {name: values[:count] for name, values in self.statistics.items()})
+        says_nothing = np.isin(np.arange(count), silent(trace))  # as ``statistic`` has it
+        for name, each in self.statistics.items():
+            know(shown, self.item, {name: np.where(says_nothing & (name != "contribution"), np.nan, each[:count])})
         return shown
 
 

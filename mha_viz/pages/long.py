@@ -25,7 +25,7 @@ def part():
     """Which queries and keys are in sight, and what stands for a block of them."""
     view = st.session_state.view
     for name, side in (("rows", "queries"), ("columns", "keys")):
-        typed = st.session_state.get(f"typed_{name}")  # what is wrong stays to be mended
+        typed = st.session_state.get(f"typed_{name}") if st.session_state.get("wrong_view") else None  # it stays to be mended
         st.session_state[f"view_{name}"] = ", ".join(map(str, getattr(view, name) or ())) if typed is None else typed
         st.text_input(
             side, key=f"view_{name}", placeholder="all", on_change=take_span, args=(name,),
@@ -39,7 +39,7 @@ def take_span(name):
     text = st.session_state[f"view_{name}"]
     span = tuple(part.strip() for part in text.split(",")) if text.strip() else None
     change(**{name: span})
-    st.session_state[f"typed_{name}"] = text if st.session_state.wrong_view else None
+    st.session_state[f"typed_{name}"] = text
     draw(CHOICES)
 
 
@@ -47,7 +47,7 @@ def seen(trace, view, statistics=False):
     """The Trace of what the View has in sight, as far as it has come: the first head at least. All ``statistics`` may be wanted."""
     maps = maps_of(trace, view)
     maps.wanted = "entropy" if statistics else view.order
-    st.session_state.setdefault("in_sight", []).append(maps)
+    st.session_state.in_sight.append(maps)
     begun = time.monotonic()
     while not maps.maps and time.monotonic() - begun < FIRST:
         next(maps.steps)
@@ -106,7 +106,7 @@ def go_on(place):
 
 
 def unfinished():
-    return [maps for maps in st.session_state.get("in_sight", []) if not maps.complete]
+    return [maps for maps in st.session_state.in_sight if not maps.complete]
 
 
 def say_size(place, trace):
