@@ -16,7 +16,7 @@ from mha_viz.core.arrays import read_only
 from mha_viz.core.attend import call_of, trace_of_call
 from mha_viz.core.intervention import Intervention, changed
 from mha_viz.core.long import Pooled, averaging, pooling, rows_of
-from mha_viz.core.sight import Sight
+from mha_viz.core.sight import CELLS, Sight
 from mha_viz.core.trace import Trace
 from mha_viz.settings import View
 
@@ -35,15 +35,15 @@ class LongMaps:
     Raises Wrong where the Trace cannot be looked at so: it holds no q and k, or has a head off by the mean of its rows.
     """
 
-    def __init__(self, trace, view, heads=None, average=True, statistics=None):
+    def __init__(self, trace, view, heads=None, average=True, statistics=None, shape=(CELLS, CELLS)):
         self.trace, self.about = trace, looked_at(trace, view)
         self.item, rows, columns, self.by_norms = self.about
-        self.sight = Sight.of(*trace.shape[2:], rows, columns)
+        self.sight = Sight.of(*trace.shape[2:], rows, columns, shape)
         self.heads, self.with_average = list(range(trace.shape[1]) if heads is None else heads), average
         self.maps, self.average, self.statistics = {}, None, {} if statistics is None else statistics
         self.wanted = view.order
         lengths = value_lengths(trace, self.item) if self.by_norms else None
-        self.how = {"item": self.item, "rows": rows, "columns": columns, "lengths": lengths}
+        self.how = {"item": self.item, "rows": rows, "columns": columns, "lengths": lengths, "shape": shape}
         first = pooling(trace, self.heads, **self.how)  # raises Wrong now, not when the first step is taken
         self.steps, self.done, self._shown = self._told(self._steps(first)), 0.0, {}
 

@@ -14,7 +14,8 @@ from mha_viz.figures.widths import width_of
 
 
 def spec(traces, view, layer, theme="light", width=1104, parts=ALL):
-    """The heads of all ``traces`` whose maps are as many and as large as those of the chosen ``layer``, as a plain dict for Plotly.
+    """The heads of all ``traces`` whose maps are as many and as large as those of the chosen ``layer``, as a plain dict for Plotly; None
+    stands for a layer whose maps are not there yet.
 
     Each has its number above it and, where there is room, what the statistic that ``view.order`` names says of it. Where a map has
     more cells than px, it holds the largest weight of each block. All are on one Scale. In ``layout.meta`` the ``head`` of a tile is
@@ -37,8 +38,9 @@ def spec(traces, view, layer, theme="light", width=1104, parts=ALL):
     left = max(width_of(f"layer {i}", 14) for i in layers) + 12
     place = arrange_grid(width, len(layers), H, L, S, left, ticks_width(scale), widest_labels(maps), parts)
     picked = layers.index(layer) * H + chosen.head, chosen.query, chosen.key
-    pooled = around.pooled(strip_pool(place, (L, S)), None, traces[layer].quantity)
-    texts = [text + around.weighted(traces[layer]) + more for more in pooled for text in captions(traces, layers, view)]
+    pooled = around.pooled(strip_pool(place, (L, S)), None, traces[layer].quantity, traces[layer].tokens.sight)
+    told = captions(traces, layers, view) if chosen.known else (f"Every head of {counted(layers)}{_others(traces, layers)}",)
+    texts = [text + around.weighted(traces[layer]) + more for more in pooled for text in told]
     found = picture(place, Tiles(tuple(maps), looks, *sides(traces[layer], item, width)), [], picked, [scale], theme, [texts])
     for row, i in enumerate(layers if parts.labels else ()):
         tile = place.strip.place(row * H)
@@ -50,7 +52,7 @@ def spec(traces, view, layer, theme="light", width=1104, parts=ALL):
 def alike(traces, layer, item=0):
     """The layers that can be drawn beside ``layer``: as many heads, queries and keys, and a batch item of this number."""
     size = traces[layer].shape[1:]
-    return [i for i, trace in enumerate(traces) if trace.shape[1:] == size and item < trace.shape[0]]
+    return [i for i, trace in enumerate(traces) if trace is not None and trace.shape[1:] == size and item < trace.shape[0]]
 
 
 def place_of(traces, layer, tile):
@@ -62,10 +64,16 @@ def place_of(traces, layer, tile):
 def captions(traces, layers, view):
     """What the overview shows, the longest first."""
     statistic = "difference" if view.order == "index" else view.order
-    phrase = around.SAID[statistic][1]
-    left_out = len(traces) - len(layers)
-    others = f"; {left_out} other{' has' if left_out == 1 else 's have'} maps of another size" if left_out else ""
+    phrase, others = around.SAID[statistic][1], _others(traces, layers)
     return f"Every head of {counted(layers)}, with its {phrase}{others}", f"{counted(layers)}{others}"
+
+
+def _others(traces, layers):
+    """Why some layers are left out."""
+    missing = sum(trace is None for trace in traces)
+    sized = len(traces) - len(layers) - missing
+    said = f"; {sized} other{' has' if sized == 1 else 's have'} maps of another size" if sized else ""
+    return said + (f"; {missing} {'is' if missing == 1 else 'are'} not there yet" if missing else "")
 
 
 def counted(layers):

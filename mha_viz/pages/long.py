@@ -1,6 +1,7 @@
 """A layer whose maps are too long to be whole: what is in sight of them, made a slice of time after another while it is looked at."""
 
 import time
+from dataclasses import replace
 
 import streamlit as st
 
@@ -12,6 +13,7 @@ from mha_viz.settings import POOLINGS
 
 POOLING_WORDS = {"max": "its largest weight", "mean": "its mean"}
 KEPT = 4  # layers, batch items and parts of a map that a session keeps the maps of, a few MB each
+SMALL = 64, 64  # blocks of a map among those of all layers
 SLICE = 1.0  # seconds after which what is there is drawn
 FIRST = 0.25  # seconds before somebody is told that a first head takes time
 
@@ -71,9 +73,29 @@ def maps_of(trace, view):
     return maps
 
 
+def layers(traces, view):
+    """Of each long layer the Trace of its maps in small, None where they are not there yet: they come after what is in sight of one."""
+    from mha_viz.analysis.long_maps import LongMaps, looked_at
+
+    state, whole = st.session_state, replace(view, rows=None, columns=None)
+    kept = [maps for maps in state.get("small", []) if any(maps.trace is trace for trace in traces)]
+    found = []
+    for trace in traces:
+        about = looked_at(trace, whole) if too_long(trace) else None
+        maps = next((one for one in kept if one.trace is trace and one.about == about), None)
+        if maps is None and about is not None:
+            maps = LongMaps(trace, whole, average=False, shape=SMALL)
+            kept.append(maps)
+        found.append(maps)
+    state.small, state.later = kept, [maps for maps in found if maps is not None]
+    for i, maps in enumerate(found):
+        found[i] = traces[i] if maps is None else maps.seen("max") if maps.complete else None
+    return found
+
+
 def begin():
     """At the beginning of a page: nothing is in sight yet."""
-    st.session_state.in_sight, st.session_state.whole_page = [], True
+    st.session_state.in_sight, st.session_state.later, st.session_state.whole_page = [], [], True
 
 
 def carry_on():
@@ -106,7 +128,8 @@ def go_on(place):
 
 
 def unfinished():
-    return [maps for maps in st.session_state.in_sight if not maps.complete]
+    """The LongMaps that are not there yet, in the order in which they come."""
+    return [maps for maps in (*st.session_state.in_sight, *st.session_state.later) if not maps.complete]
 
 
 def say_size(place, trace):
@@ -122,6 +145,8 @@ def say_size(place, trace):
 
 def told(maps):
     count, H = len(maps.maps), len(maps.heads)
+    if not maps.with_average:
+        return f"Every layer in small: {count} of {H} heads of {maps.trace.name}"
     if count < H:
         return f"{count} of {H} heads"
     return "The average of all heads, and how far each is from it" if maps.average is None else "Statistics of every head"

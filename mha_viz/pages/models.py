@@ -40,12 +40,14 @@ def above():
             st.error(f"**First not finite here.** {plain(found.cause.sentence)}", icon=":material/error:")
         if found.notes:
             st.caption(" ".join(map(plain, found.notes)))
-    if len(found.traces) > 1 and not any(map(too_long, found.traces)):
-        with st.container(key="overview_box", height=380 if len(found.traces) > 8 else "content"):
-            overview(found.traces, index)
     if len(found.traces) == 1:
         st.html(trace_strip(trace))
         return
+    if too_long(trace):
+        overview_in_small(found.traces, index)
+    else:
+        with overview_box(found.traces):
+            overview(found.traces, index)
     names, strip = st.columns([1, 3], vertical_alignment="center")
     with names:
         choose_layer()
@@ -54,15 +56,41 @@ def above():
 
 def overview(traces, index):
     from mha_viz.analysis import shown_trace
+
+    view = st.session_state.view
+    size = traces[index].shape[1:]
+    traces = [changed_trace(trace, view)[0] if i == index else trace for i, trace in enumerate(traces)]
+    draw_overview([shown_trace(trace, view) if trace.shape[1:] == size else trace for trace in traces], index)
+
+
+def overview_box(traces):
+    return st.container(key="overview_box", height=380 if len(traces) > 8 else "content")
+
+
+def overview_in_small(traces, index):
+    """The same of layers whose maps are too long to be whole, while it is open: each takes as long as the one that is looked at."""
+    folded = st.expander("Every head of every layer", key="every_layer", on_change="rerun")
+    if not folded.open:
+        return
+    view = st.session_state.view
+    traces = long.layers([changed_trace(trace, view)[0] if i == index else trace for i, trace in enumerate(traces)], view)
+    with folded, overview_box(traces):
+        if traces[index] is None:
+            st.caption("The layer that is looked at comes first.")
+        else:
+            draw_overview(traces, index)
+
+
+def draw_overview(traces, index):
     from mha_viz.components import live, measured_width
     from mha_viz.figures.overview import describe, place_of, spec
 
     view = st.session_state.view
-    traces = [shown_trace(changed_trace(trace, view)[0] if i == index else trace, view) for i, trace in enumerate(traces)]
 
     def choose(choices):
         layer, head = place_of(traces, index, choices[-1]["head"])
-        change(layer=layer, head=head, cell=(choices[-1]["query"], choices[-1]["key"]))
+        (choice,) = long.placed(traces[index], choices[-1:])
+        change(layer=layer, head=head, cell=(choice["query"], choice["key"]))
         draw(CHOICES)
 
     figure = spec(traces, view, index, theme=st.context.theme.type or "light", width=measured_width("overview"))

@@ -126,6 +126,24 @@ def test_a_recording_opens_pooled(tmp_path, monkeypatch):
     assert not at.exception and sent(at) and held(at)["view_layer"] == 1 and "pooled" not in words(at)
 
 
+def test_every_layer_is_there_in_small_while_somebody_looks(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    calls = [Call(*(rng.normal(size=(1, 2, size, 4)).astype(np.float32) for _ in range(3))) for size in (300, 5, 300)]
+    path = tmp_path / "long.safetensors"
+    Recording(tuple(trace_of_call(call, later=True) for call in calls)).save(path)
+    monkeypatch.setenv(FILE, str(path))
+    at = models()
+    assert not any(element.key == "overview" for element in at.get("bidi_component"))
+    at.session_state.every_layer = True
+    at.run()
+    small = figure(at, "overview")
+    names = [f"layer {i} head {h}" for i in (0, 2) for h in (0, 1)]
+    assert [trace["name"] for trace in small["data"] if trace["type"] == "heatmap"] == names
+    assert "Every head of 2 layers; 1 other has maps of another size · pooled, max of 5 × 5" in str(small["layout"]["annotations"])
+    set_to(at, "view_layer", 1)
+    assert not at.exception and len([one for one in figure(at, "overview")["data"] if one["type"] == "heatmap"]) == 2
+
+
 def test_a_head_off_by_its_mean_is_said_to_need_whole_maps():
     at = opened(**SIZE, seed="109", what_if="0:1=mean")
     assert not at.exception and "puts head 1 off by the mean of all rows" in at.error[0].value
