@@ -44,30 +44,42 @@ def layer():
         "batch_first", "layout", {True: "batch first", False: "sequence first"}, "The order of axes: every shape, no number."
     )
     either("training", "mode", {False: "eval", True: "train"}, "In train mode dropout falls on the weights that are shown.")
-    with st.expander("dropout, bias, extra keys, widths"):
-        left, right = st.columns(2)
-        control(
-            "dropout",
-            left.number_input,
-            "dropout",
-            value=None,
-            step=0.05,
-            format="%.2f",
-            help="The share of weights dropped in train mode.",
-        )
-        with right:
-            flag("bias", "bias", "The projections' and the output's bias.")
-        flag("add_bias_kv", "add_bias_kv", "One learned key and value after the real ones.")
-        flag("add_zero_attn", "add_zero_attn", "One key and value of zeros after the real ones: a query may attend to nothing.")
-        left, right = st.columns(2)
-        number(
-            "kdim",
-            "kdim",
-            "Width of the keys where it is not embed_dim; they then are no queries.",
-            left,
-            placeholder="embed_dim",
-        )
-        number("vdim", "vdim", "Width of the values where it is not embed_dim.", right, placeholder="embed_dim")
+    rare()
+
+
+@st.fragment(key="rare")
+def rare():
+    """What is rarely set of a layer. Drawn while it is unfolded: six widgets that nobody sees would cost every visit."""
+    folded = st.expander("dropout, bias, extra keys, widths", key="rare_open", on_change="rerun")
+    if folded.open:
+        with folded:
+            extras()
+
+
+def extras():
+    left, right = st.columns(2)
+    control(
+        "dropout",
+        left.number_input,
+        "dropout",
+        value=None,
+        step=0.05,
+        format="%.2f",
+        help="The share of weights dropped in train mode.",
+    )
+    with right:
+        flag("bias", "bias", "The projections' and the output's bias.")
+    flag("add_bias_kv", "add_bias_kv", "One learned key and value after the real ones.")
+    flag("add_zero_attn", "add_zero_attn", "One key and value of zeros after the real ones: a query may attend to nothing.")
+    left, right = st.columns(2)
+    number(
+        "kdim",
+        "kdim",
+        "Width of the keys where it is not embed_dim; they then are no queries.",
+        left,
+        placeholder="embed_dim",
+    )
+    number("vdim", "vdim", "Width of the values where it is not embed_dim.", right, placeholder="embed_dim")
 
 
 def num_heads(E):

@@ -35,6 +35,12 @@ def set_to(at, name, value):
     return whole(next(widget for widget in widgets(at) if widget.key == name).set_value(value).run())
 
 
+def unfolded(at, is_open=True):
+    """The page with what is rarely set of a layer unfolded, or folded again."""
+    at.session_state["rare_open"] = is_open
+    return at.run()
+
+
 def whole(at):
     """The whole page: a run that drew a fragment alone leaves AppTest with nothing else."""
     return at if at.get("page_link") else at.run()

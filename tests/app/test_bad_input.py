@@ -6,7 +6,7 @@ import pytest
 
 from mha_viz import Settings
 from mha_viz.settings import to_address
-from tests.app.screen import held, opened, press, read, sent, set_to, unescaped, widgets
+from tests.app.screen import held, opened, press, read, sent, set_to, unescaped, unfolded, widgets
 from tests.app.test_explore import shows
 
 KEPT = {"seed": 11, "causal": True}  # what is set besides
@@ -140,7 +140,7 @@ BY_LINK = [
 
 @pytest.mark.parametrize("wrong", BY_HAND, ids=str)
 def test_a_wrong_value_is_said_and_nothing_else_is_lost(wrong):
-    at = opened(**to_address(**KEPT))
+    at = unfolded(opened(**to_address(**KEPT)))
     for name, value in wrong.before.items():
         set_to(at, name, value)
     good = sent(at)

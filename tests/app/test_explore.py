@@ -11,7 +11,7 @@ from mha_viz import Settings, View, synthetic
 from mha_viz.analysis import choose
 from mha_viz.pages import warm
 from mha_viz.settings import to_address
-from tests.app.screen import figure, held, maps, opened, read, sent, set_to, unescaped, widgets
+from tests.app.screen import figure, held, maps, opened, read, sent, set_to, unescaped, unfolded, widgets
 
 WORDS = "the cat sat\nthe dog slept all day"
 
@@ -106,7 +106,7 @@ def test_opens_with_the_numbers_of_the_tutorial():
 
 @by_change
 def test_a_control_does_what_it_says(moves, meant):
-    at = opened()
+    at = unfolded(opened())
     for name, value in moves.items():
         set_to(at, name, value)
     assert shows(at, Settings(**meant))
@@ -118,17 +118,30 @@ def test_an_address_opens_what_it_spells(moves, meant):
     at = opened(**to_address(**meant))
     assert shows(at, Settings(**meant))
     assert at.query_params == to_address(**meant)
-    assert held(at).items() >= moves.items()
+    assert held(unfolded(at)).items() >= moves.items()
+
+
+def test_what_is_folded_away_stays_as_it_was_set():
+    at = unfolded(opened())
+    for name, value in (("kdim", 24), ("add_zero_attn", True)):
+        set_to(at, name, value)
+    unfolded(at, False)
+    assert "kdim" not in held(at)
+    set_to(at, "seed", 11)
+    meant = {"seed": 11, "kdim": 24, "add_zero_attn": True}
+    assert shows(at, Settings(**meant)) and at.query_params == to_address(**meant)
+    assert held(unfolded(at)).items() >= meant.items()
 
 
 def test_every_field_has_a_control():
-    drawn = held(set_to(opened(source_len="5", window="3"), "masked", True)) | held(opened(words="a b", source_words="c d"))
+    every = unfolded(set_to(opened(source_len="5", window="3"), "masked", True))
+    drawn = held(every) | held(opened(words="a b", source_words="c d"))
     assert drawn.keys() >= set(Settings.__dataclass_fields__)
 
 
 def test_every_control_has_help_and_a_name():
     for address in ({"source_len": "5", "window": "3"}, {"words": "a b", "source_words": "c d"}):
-        for widget in widgets(opened(**address)):
+        for widget in widgets(unfolded(opened(**address))):
             assert widget.label, widget.key
             assert widget.proto.help or widget.key.startswith("view_"), widget.key
 
@@ -180,7 +193,7 @@ def test_mode_says_which_weights_are_shown():
     set_to(at, "training", True)
     assert "after dropout 0.1" in read(at, "mode")
     assert (maps(at)[0] == 0).sum() > 60 + 20  # beside the masked ones
-    set_to(at, "dropout", 0.0)
+    set_to(unfolded(at), "dropout", 0.0)
     assert "dropout 0" in read(at, "mode") and "after" not in read(at, "mode")
 
 

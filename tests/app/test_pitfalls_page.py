@@ -7,7 +7,7 @@ from mha_viz import Settings, synthetic
 from mha_viz.analysis.pitfalls import PITFALLS, SYMPTOMS, Bench, pasted
 from mha_viz.analysis.pitfalls.spelling import read_pitfall, spelled
 from mha_viz.core.rules import Wrong
-from tests.app.screen import APP, errors, held, opened, page_text, press, read, set_to, to_page, widgets
+from tests.app.screen import APP, errors, held, opened, page_text, press, read, set_to, to_page, unfolded, widgets
 
 TINY = {"embed_dim": "4", "num_heads": "2", "batch_size": "1", "seq_len": "3", "padding": ""}
 
@@ -123,7 +123,7 @@ def test_explore_and_pitfalls_look_at_one_layer():
     assert shows(at, "wrong-scale", Settings(embed_dim=24, num_heads=3)), "masks are the experiment's own"
     at = set_to(at, "num_heads", 4)
     at = to_page(at, "explore", **at.query_params)
-    assert held(at).items() >= {"num_heads": 4, "causal": True, "dropout": 0.5}.items()
+    assert held(unfolded(at)).items() >= {"num_heads": 4, "causal": True, "dropout": 0.5}.items()
     assert at.query_params["cell"] == "2,1"
     assert not at.exception
 
