@@ -31,6 +31,11 @@ def shown_trace(trace, view):
     return _shown[trace]
 
 
+def by_norms(trace):
+    """True where the maps of a Trace are those by norms, whole or in blocks."""
+    return trace.quantity.endswith(QUANTITY)
+
+
 def norm_weighted(trace):
     """[N, H, L, S]: ‖weight · v Wᴼ_h‖, the length of what each cell adds to the output; NaN in undefined rows.
 

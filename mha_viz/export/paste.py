@@ -2,14 +2,18 @@
 
 Each leaves ``weights`` [N, H, L, S] behind, as they are shown (of heads that are off, what was put there; by norms where the View says
 so), their ``average`` [N, L, S], ``output`` [N, L, E] where it is known, and, unless the average alone was asked for, ``shown_heads``
-[heads, L, S] of the item, in the order on screen. Where another setting of the layer is pinned as A, programs compute that too, and leave
-``change`` [N, H, L, S] behind, B − A.
+[heads, L, S] of the item, in the order on screen. Of a long sequence, of which a part or blocks are on screen, all of that is whole, and
+the chosen cell is the one in the middle of its block. Where another setting of the layer is pinned as A, programs compute that too, and
+leave ``change`` [N, H, L, S] behind, B − A.
 """
 
 from dataclasses import replace
 from textwrap import indent
 
 from mha_viz.analysis import choose
+from mha_viz.analysis.norms import by_norms
+from mha_viz.core.attend import memory, readable_size
+from mha_viz.core.rules import Wrong
 from mha_viz.export.origins import WORDS, Need, NumPyOfSettings, OfFile, TorchOfSettings
 from mha_viz.export.pytest_case import case
 from mha_viz.export.views import MEAN, Shown
@@ -19,6 +23,8 @@ from mha_viz.sources.source import pinned
 
 def program(shown, language):
     """The text of a program of what a Shown shows, "numpy" or "torch"."""
+    if shown.sight is not None and not isinstance(shown.source.settings, Settings):
+        raise Wrong("code", language, "would read a file that holds every weight of a long sequence, and there is none.")
     origin, lines = computed(shown, language)
     words, a = WORDS[language], shown_a(shown)
     if a is None:
@@ -28,13 +34,13 @@ def program(shown, language):
     body = [f'"""The weights [N, H, L, S] of A, {told(shown.view.pinned)}."""', *lines_a, "return weights"]
     function = ["def compute_a():", indent("\n".join(body), "    ")]
     compared = [*selected(shown, words), *change(choice_of(shown), words)]
-    parts = [*imports, "", "", *function, "", "", "a_weights = compute_a()", "", "# B, what is shown", *lines, "", *compared, ""]
-    return "\n".join(parts)
+    before = [*size_told(shown), *imports, "", "", *function, "", "", "a_weights = compute_a()", ""]
+    return "\n".join([*before, "# B, what is shown", *lines, "", *compared, ""])
 
 
 def shown_a(shown):
     """The Shown of A where programs compute both: two settings of one layer of Explore whose weights are of one shape; else None."""
-    alike = shown.a is not None and shown.a.weights.shape == shown.trace.weights.shape
+    alike = shown.a is not None and shown.a.plain.shape == shown.trace.plain.shape
     if not alike or shown.view.pinned is None or not isinstance(shown.source.settings, Settings):
         return None
     source, view = pinned(shown.source, shown.view)
@@ -52,21 +58,34 @@ def change(c, words):
 
 
 def pytest_case(shown):
-    """The text of a test: the PyTorch program as its fixture, and what has to come out of it."""
+    """The text of a test: the PyTorch program as its fixture, and what has to come out of it. Raises Wrong of a long sequence."""
+    if shown.sight is not None:
+        rule = "would hold a row of the whole maps and sums of all rows, and of a long sequence these are never made."
+        raise Wrong("code", "pytest", rule, [{"code": "torch"}])
     origin, lines = computed(shown, "torch", with_hidden=True)
     return case(shown, choice_of(shown), opening(shown, origin, lines), lines, origin)
 
 
 def choice_of(shown):
-    """The Choice of what is on screen, of the heads that were asked for."""
-    return choose(shown.trace, shown.alone(shown.view.arrangement))
+    """The Choice of what is on screen, of the heads that were asked for; its cell by its place in the whole maps."""
+    c, place = choose(shown.trace, shown.alone(shown.view.arrangement)), shown.trace.tokens.place
+    return replace(c, query=place(0, c.query), key=place(1, c.key))
 
 
 def opening(shown, origin, lines):
     """Comments and imports: of the latter those that the ``lines`` use."""
     a = "its own settings" if shown.view.pinned is None else told(shown.view.pinned)
     compared = [f"# This is B of the comparison; A is the program of {a}."] * (shown.a is not None)
-    return [*compared, *origin.heading, *used(origin.imports, lines), ""]
+    return [*compared, *size_told(shown), *origin.heading, *used(origin.imports, lines), ""]
+
+
+def size_told(shown):
+    """A comment that says how much memory maps take of which a part or blocks are on screen."""
+    if shown.sight is None:
+        return []
+    N, H, L, S = shown.trace.plain.shape
+    size = readable_size(memory(N, H, L, S, H * shown.trace.plain.q.shape[3]))
+    return [f"# Here the maps are whole, {L:,} × {S:,} in each head, and take {size}."]
 
 
 def told(pinned):
@@ -97,13 +116,13 @@ def computed(shown, language, with_hidden=False):
     else:
         origin = OfFile(shown, language)
     trace, words = shown.trace, WORDS[language]
-    by_norms = trace.plain is not trace
+    weighted = by_norms(trace)
     ways = {way: [head for head, how in trace.off if how == way] for way in ("mean", "uniform", "zero")}
     heads = origin.knows_values and (bool(trace.off) or not origin.computes_output)
-    need = Need(values=heads or by_norms, hidden=with_hidden or bool(ways["uniform"]), probabilities=by_norms)
+    need = Need(values=heads or weighted, hidden=with_hidden or bool(ways["uniform"]), probabilities=weighted)
     lines = [*origin.lines(need), *["heads = weights @ V  # [N, H, L, D]"] * heads]
     lines += mean_lines(shown, ways["mean"], origin, words, heads) + uniform_lines(ways["uniform"], origin, words, heads)
-    lines += norm_lines(origin, words) if by_norms else []
+    lines += norm_lines(origin, words) if weighted else []
     if ways["zero"]:
         lines.append(
             f"weights[:, {ways['zero']}] *= 0  # what if: nothing of these heads arrives; NaN stays where no key is left"

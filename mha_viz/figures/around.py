@@ -3,7 +3,7 @@
 import numpy as np
 
 from mha_viz.analysis import STATISTICS
-from mha_viz.analysis.norms import QUANTITY
+from mha_viz.analysis.norms import QUANTITY, by_norms
 from mha_viz.figures.labels import SIZE
 from mha_viz.figures.widths import width_of
 
@@ -51,7 +51,7 @@ def captions(order, dropout=False, known=True):
 
 def weighted(trace):
     """What a caption adds where maps show no plain attention weights: " · value-norm weighted"."""
-    return f" · {QUANTITY}ed" if trace.quantity.endswith(QUANTITY) else ""
+    return f" · {QUANTITY}ed" if by_norms(trace) else ""
 
 
 def pooled(tiles, large, what="weight", sight=None):

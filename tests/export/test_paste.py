@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -14,6 +15,9 @@ from mha_viz.core.call import Call
 from mha_viz.core.intervention import Intervention, changed
 from mha_viz.core.maps import trace_of_maps
 from mha_viz.core.mask import Mask
+from mha_viz.core.rules import Wrong
+from mha_viz.export.figure import Figure
+from mha_viz.export.make import shown as of_address
 from mha_viz.export.paste import PROGRAMS
 from mha_viz.export.views import Shown
 from mha_viz.recording import Recording
@@ -306,6 +310,43 @@ def test_pytest_itself_runs_a_pasted_case(in_folder, capsys, monkeypatch):
     (in_folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     assert pytest.main(["-q", "-p", "no:cacheprovider", "test_pasted.py"]) == 0
     assert "6 passed" in capsys.readouterr().out
+
+
+LONG = "?embed_dim=8&num_heads=2&batch_size=1&seq_len=300&padding=&causal=1&cell=25,12&head=1"
+
+
+def long(monkeypatch, address):
+    """(what is in sight of a layer as if its maps were too long to be whole, the same layer whole)."""
+    whole = of_address(Figure(address=LONG)).trace
+    monkeypatch.setattr("mha_viz.core.attend.WHOLE", 2**14)
+    monkeypatch.setattr("mha_viz.sources.synthetic.WHOLE", 2**14)
+    return of_address(Figure(address=address)), whole
+
+
+@by_language
+@pytest.mark.parametrize(("part", "query", "key"), [("&rows=20,60&columns=0,60", 25, 12), ("", 25, 13)])  # a cell; a block of 2 × 2
+def test_a_program_of_a_long_sequence_computes_the_whole_and_names_the_cell_in_it(part, query, key, language, monkeypatch):
+    what, whole = long(monkeypatch, LONG + part)
+    told = PROGRAMS[language](what)
+    names, printed = executed(told)
+    same(names["weights"], whole.weights)
+    assert f"# query {query}, key {key}" in told and f"head 1: {whole.weights[0, 1, query, key]:.6f}" in printed
+    assert "# Here the maps are whole, 300 × 300 in each head" in told
+
+
+@by_language
+def test_a_comparison_of_long_sequences_is_of_the_whole_on_both_sides(language, monkeypatch):
+    what, whole = long(monkeypatch, f"{LONG}&rows=20,60&columns=0,60&pinned={quote(LONG[1:] + '&seed=9')}")
+    names, printed = executed(PROGRAMS[language](what))
+    a = synthetic(Settings(embed_dim=8, num_heads=2, batch_size=1, seq_len=300, padding=(), causal=True, seed=9))
+    same(names["change"], whole.weights - a.weights)
+    assert f"in A: {a.weights[0, 1, 25, 12]:.6f}" in printed
+
+
+def test_a_test_of_a_long_sequence_is_refused(monkeypatch):
+    with pytest.raises(Wrong, match="of a long sequence these are never made") as caught:
+        PROGRAMS["pytest"](long(monkeypatch, LONG)[0])
+    assert caught.value.nearest == ({"code": "torch"},)
 
 
 @by_language
