@@ -30,8 +30,9 @@ def spec(traces, view, layer, theme="light", width=1104, parts=ALL):
     for row, i in enumerate(layers):
         choice, weights = choose(traces[i], view), traces[i].weights[item]  # [H, L, S]
         for head in range(H):
-            said = around.said(choice, head), around.value(choice, head)
-            maps.append(Map(f"layer {i} head {head}", row * H + head, weights[head], scale, short=said))
+            said = around.said(choice, head)
+            short = said, said and around.value(choice, head)
+            maps.append(Map(f"layer {i} head {head}", row * H + head, weights[head], scale, short=short))
         own = looks_of(traces[i], item, list(range(H)))
         looks.append({name: np.broadcast_to(cells, (H, *cells.shape[1:])) for name, cells in own.items()})  # [H, L, S] each
     looks = {name: np.concatenate([own[name] for own in looks]) for name in looks[0]}  # [layers · H, L, S] each

@@ -79,6 +79,7 @@ def overview_in_small(traces, index):
             st.caption("The layer that is looked at comes first.")
         else:
             draw_overview(traces, index)
+    long.carry_on()
 
 
 def draw_overview(traces, index):

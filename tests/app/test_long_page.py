@@ -1,5 +1,7 @@
 """Layers whose maps are too long to be whole, on Explore and on Models: pooled head by head, then the average; stopped, gone on with."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -140,6 +142,7 @@ def test_every_layer_is_there_in_small_while_somebody_looks(tmp_path, monkeypatc
     names = [f"layer {i} head {h}" for i in (0, 2) for h in (0, 1)]
     assert [trace["name"] for trace in small["data"] if trace["type"] == "heatmap"] == names
     assert "Every head of 2 layers; 1 other has maps of another size · pooled, max of 5 × 5" in str(small["layout"]["annotations"])
+    assert "n/a" not in json.dumps(small)
     set_to(at, "view_layer", 1)
     assert not at.exception and len([one for one in figure(at, "overview")["data"] if one["type"] == "heatmap"]) == 2
 
