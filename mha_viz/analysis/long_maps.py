@@ -20,6 +20,7 @@ from mha_viz.core.sight import CELLS, Sight
 from mha_viz.core.trace import Trace
 from mha_viz.settings import View
 
+SMALL = 64, 64  # blocks of a map among those of all layers
 SIDE = 128  # of a window where nobody says
 CELL = {"max": "largest {}", "mean": "mean {}"}  # what a cell is that stands for a block, by View's pooling
 
@@ -129,10 +130,19 @@ class LongMaps:
 
 def in_sight(trace, view, heads=None, average=True):
     """The Trace of what a View has in sight of a long one, all of it computed now; of ``heads`` alone the others are undefined."""
-    maps = LongMaps(trace, view, heads, average)
+    return finished(LongMaps(trace, view, heads, average)).seen(view.pooling)
+
+
+def finished(maps):
+    """The same LongMaps, once all that is wanted of them is there."""
     while not maps.complete:
         next(maps.steps)
-    return maps.seen(view.pooling)
+    return maps
+
+
+def in_small(trace, view):
+    """The LongMaps of every head of a long Trace to stand among those of other layers: all of it, in few blocks, without the average."""
+    return LongMaps(trace, replace(view, rows=None, columns=None), average=False, shape=SMALL)
 
 
 def nothing(sight):

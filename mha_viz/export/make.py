@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 from mha_viz.analysis import shown_trace, why_no_norms
-from mha_viz.analysis.long_maps import around, in_sight
+from mha_viz.analysis.long_maps import around, finished, in_sight, in_small
 from mha_viz.core.attend import too_long
 from mha_viz.core.rules import Wrong, one_of
 from mha_viz.export import words
@@ -82,6 +82,8 @@ def in_view(trace, view, figure):
         return shown_trace(trace, view)
     if figure.view == "layers" and figure.format == "csv":  # no picture, and statistics are read from rows
         return in_sight(trace, replace(view, order="entropy", rows=None, columns=None))
+    if figure.view == "layers":
+        return finished(in_small(trace, view)).seen("max")
     if figure.view in NEED_WHOLE:
         rule = f"would need the whole maps of {trace.shape[2]:,} tokens. There are heads, pair, lines, window and more of them."
         raise Wrong("view", figure.view, rule, [{"view": "heads"}])

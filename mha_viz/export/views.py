@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from mha_viz.analysis import choose
-from mha_viz.analysis.long_maps import open_in_sight
+from mha_viz.analysis.long_maps import finished, in_small, open_in_sight
 from mha_viz.analysis.number import open_number
 from mha_viz.core.rules import Wrong
 from mha_viz.core.trace import Trace
@@ -132,8 +132,10 @@ def difference(shown, **dress):
 
 def layers(shown, **dress):
     """Every head of every layer."""
-    traces = list(shown.source.traces)
-    layer = shown.view.layer
+    layer, traces = shown.view.layer, list(shown.source.traces)
+    if shown.sight is not None:
+        size = shown.trace.plain.shape[1:]  # layers of another are not drawn
+        traces = [finished(in_small(one, shown.view)).seen("max") if one.shape[1:] == size else one for one in traces]
     return overview.spec(traces, shown.view, layer, **dress), overview.describe(traces, shown.view, layer)
 
 
@@ -218,7 +220,7 @@ VIEWS: dict[str, Callable] = {
     "window": window,
 }  # fmt: skip
 PARTS = ("title", "labels", "bar", "legend", "values")
-NEED_WHOLE = ("layers", "steps", "decode")  # maps, and so are none of a long sequence
+NEED_WHOLE = ("steps", "decode")  # maps, and so are none of a long sequence
 WITHOUT = {  # parts that a view does not have, and so cannot leave out
     "terms": ("bar", "legend"), "softmax": ("bar", "legend"), "cell": ("bar",), "steps": ("bar", "legend"), "curves": PARTS,
     "profile": PARTS, "quality": PARTS,

@@ -13,7 +13,6 @@ from mha_viz.settings import POOLINGS
 
 POOLING_WORDS = {"max": "its largest weight", "mean": "its mean"}
 KEPT = 4  # layers, batch items and parts of a map that a session keeps the maps of, a few MB each
-SMALL = 64, 64  # blocks of a map among those of all layers
 SLICE = 1.0  # seconds after which what is there is drawn
 FIRST = 0.25  # seconds before somebody is told that a first head takes time
 
@@ -75,7 +74,7 @@ def maps_of(trace, view):
 
 def layers(traces, view):
     """Of each long layer the Trace of its maps in small, None where they are not there yet: they come after what is in sight of one."""
-    from mha_viz.analysis.long_maps import LongMaps, looked_at
+    from mha_viz.analysis.long_maps import in_small, looked_at
 
     state, whole = st.session_state, replace(view, rows=None, columns=None)
     kept = [maps for maps in state.get("small", []) if any(maps.trace is trace for trace in traces)]
@@ -84,7 +83,7 @@ def layers(traces, view):
         about = looked_at(trace, whole) if too_long(trace) else None
         maps = next((one for one in kept if one.trace is trace and one.about == about), None)
         if maps is None and about is not None:
-            maps = LongMaps(trace, whole, average=False, shape=SMALL)
+            maps = in_small(trace, view)
             kept.append(maps)
         found.append(maps)
     state.small, state.later = kept, [maps for maps in found if maps is not None]

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import mha_viz as mv
+from mha_viz.core.attend import trace_of_call
+from mha_viz.core.call import Call
 from mha_viz.core.maps import trace_of_maps
 from mha_viz.core.rules import Wrong
 from mha_viz.export.figure import Figure
@@ -167,6 +169,18 @@ def test_a_long_sequence_is_pooled_or_cut(long, view, heads, count):
     maps = [trace for trace in spec["data"] if trace["type"] == "heatmap"]
     assert len(maps) == count and (view == "lines" or "exact: queries 30–37, keys 20–29" in alt)
     assert all(one["z"].shape == (8, 10) for one in maps)
+
+
+def test_every_layer_of_a_long_recording_is_drawn_in_small(monkeypatch, tmp_path):
+    monkeypatch.setattr("mha_viz.core.attend.WHOLE", 2**14)
+    rng = np.random.default_rng(0)
+    calls = [Call(*(rng.normal(size=(1, 2, size, 4)).astype(np.float32) for _ in range(3))) for size in (300, 5, 300)]
+    traces = tuple(trace_of_call(call, later=True) for call in calls)
+    mv.Recording(traces).save(tmp_path / "long.safetensors")
+    spec = spec_of(Figure(recording=str(tmp_path / "long.safetensors"), view="layers", address="?layer=2&rows=3,9"))
+    names = [trace["name"] for trace in spec["data"] if trace["type"] == "heatmap"]
+    assert names == [f"layer {layer} head {head}" for layer in (0, 2) for head in (0, 1)]
+    assert "pooled, max of 5 × 5: queries 0–299" in str(spec["layout"]["annotations"])
 
 
 def test_a_head_alone_is_all_that_is_computed(long, monkeypatch):
