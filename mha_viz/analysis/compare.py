@@ -6,6 +6,7 @@ import numpy as np
 
 from mha_viz.analysis.difference import real_queries
 from mha_viz.core.rules import Shape, Wrong, whole
+from mha_viz.core.sight import Sight
 
 
 @dataclass(frozen=True)
@@ -32,16 +33,16 @@ class Change:
 
 
 def common(a, b):
-    """The Common of two Traces. Maps of other sizes share no cells, those of other quantities no
-    numbers; other head counts leave the heads of both, and the averages."""
-    (items_a, heads_a, *size_a), (items_b, heads_b, *size_b) = a.weights.shape, b.weights.shape
+    """The Common of two Traces. Maps of other sizes, or other parts and blocks of longer ones, share no cells, those of other
+    quantities no numbers; other head counts leave the heads of both, and the averages."""
+    (items_a, heads_a, *size_a), (items_b, heads_b, *size_b) = a.plain.shape, b.plain.shape
     items, heads, notes = min(items_a, items_b), min(heads_a, heads_b), []
     if items_a != items_b:
         notes.append(f"A has {items_a} batch items and B {items_b}: those from 0 to {items - 1} are in both.")
     if a.quantity != b.quantity:
         notes.append(f"A's cells are {a.quantity}s and B's {b.quantity}s: numbers of two kinds, which no difference relates.")
         return Common(items, (), False, tuple(notes))
-    if size_a != size_b:
+    if not same_cells(a, b):
         notes.append(
             f"A's maps are {_size(size_a)} and B's {_size(size_b)} (queries × keys): their cells are not the same pairs of "
             "tokens. The statistics of heads can still be compared."
@@ -56,6 +57,16 @@ def common(a, b):
     if differing:
         notes.append(f"The tokens differ in {len(differing)} of {items} batch items: cells are compared by position.")
     return Common(items, tuple(range(heads)), True, tuple(notes))
+
+
+def same_cells(a, b):
+    """True where each row and column of two Traces' maps stands for the same queries and keys, by their number."""
+    return _cells(a) == _cells(b)
+
+
+def _cells(trace):
+    size = trace.weights.shape[2:]
+    return trace.tokens.sight or Sight.of(*size, shape=size)
 
 
 def largest_changes(a, b, item, heads=None, count=10):

@@ -16,13 +16,12 @@ from mha_viz.core.arrays import read_only
 from mha_viz.core.attend import call_of, trace_of_call
 from mha_viz.core.intervention import Intervention, changed
 from mha_viz.core.long import Pooled, averaging, pooling, rows_of
-from mha_viz.core.sight import CELLS, Sight
+from mha_viz.core.sight import CELLS, NAMES, Sight
 from mha_viz.core.trace import Trace
 from mha_viz.settings import View
 
 SMALL = 64, 64  # blocks of a map among those of all layers
 SIDE = 128  # of a window where nobody says
-CELL = {"max": "largest {}", "mean": "mean {}"}  # what a cell is that stands for a block, by View's pooling
 
 
 class LongMaps:
@@ -120,7 +119,7 @@ class LongMaps:
         if self.average is not None:
             fields["mean_weights"] = of_all_items(values(self.average))  # [N, rows, columns]
         weight = QUANTITY if self.by_norms else "weight"
-        quantity = weight if sight.exact else CELL[pooling].format(weight)
+        quantity = weight if sight.exact else NAMES[pooling].format(weight)
         shown = Trace(fields, tokens=trace.tokens.seen(sight), name=trace.name, quantity=quantity, plain=trace, off=trace.off)
         says_nothing = np.isin(np.arange(count), silent(trace))  # as ``statistic`` has it
         for name, each in self.statistics.items():

@@ -6,6 +6,12 @@ from itertools import pairwise
 from mha_viz.core.pool import Pool
 
 CELLS = 256  # blocks along a side where nobody says
+NAMES = {"max": "largest {}", "mean": "mean {}"}  # what a cell that stands for a block is called, by what it says of it
+
+
+def pooling_of(quantity):
+    """What cells of this name say of the block that each stands for, "max" or "mean"; None where they stand for themselves."""
+    return next((how for how, name in NAMES.items() if quantity.startswith(name.format(""))), None)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import csv
 import io
 
+from mha_viz.analysis.compare import same_cells
 from mha_viz.analysis.statistics import STATISTICS
 from mha_viz.analysis.table import head_table
 
@@ -11,9 +12,9 @@ def weights_table(trace, item, heads, pinned=None):
     """CSV of one batch ``item``, one line per cell of these ``heads`` ("mean": their average, called "average"): batch item, head, query
     and key by number and name, weight, which is empty where it is undefined. Of a block the number is that of its first token.
 
-    Beside a ``pinned`` Trace of the same shape, A, also A's weight and the difference, weight − A's.
+    Beside a ``pinned`` Trace of the same heads and cells, A, also A's weight and the difference, weight − A's.
     """
-    beside = pinned is not None and pinned.weights.shape == trace.weights.shape
+    beside = pinned is not None and pinned.weights.shape == trace.weights.shape and same_cells(pinned, trace)
     text = io.StringIO()
     lines = csv.writer(text)
     what = trace.quantity.replace(" ", "_").replace("-", "_")

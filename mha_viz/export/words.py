@@ -34,7 +34,7 @@ def caption(shown, name):
     layer = f", {trace.name}" if len(shown.source.traces) > 1 else ""
     parts = [f"{what}, batch item {shown.item} of {shown.source.name}{layer}."]
     if shown.sight is not None:
-        parts.append(seen(shown.sight, trace.quantity)[0].removeprefix(" · ").capitalize() + ".")
+        parts.append(seen(trace)[0].removeprefix(" · ").capitalize() + ".")
     parts.append(f"Weights [N, H, L, S] = [{N}, {H}, {L}, {S}]{masks(shown.source.settings)}.")
     address = address_of(shown)
     if address:

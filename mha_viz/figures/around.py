@@ -4,6 +4,7 @@ import numpy as np
 
 from mha_viz.analysis import STATISTICS
 from mha_viz.analysis.norms import QUANTITY, by_norms
+from mha_viz.core.sight import pooling_of
 from mha_viz.figures.labels import SIZE
 from mha_viz.figures.widths import width_of
 
@@ -54,11 +55,13 @@ def weighted(trace):
     return f" · {QUANTITY}ed" if by_norms(trace) else ""
 
 
-def pooled(tiles, large, what="weight", sight=None):
-    """What a caption adds where the Pool of the tiles, of the large maps or both stands for several cells; the longest first, ("",) where
-    all are whole. None for maps that there are not. Of a part of a longer map, ``sight``, it says which part, and whether that is exact."""
-    if sight is not None:
-        return seen(sight, what)
+def pooled(trace, tiles, large, what=None):
+    """What a caption adds where the Pool of the tiles, of the large maps or both stands for several cells of a Trace's maps, each ``what``,
+    its quantity where None; the longest first, ("",) where all are whole. None for maps that there are not. Of a part of a longer map it
+    says which part, and whether that is exact."""
+    if trace.tokens.sight is not None:
+        return seen(trace)
+    what = what or trace.quantity
     small, big = (None if pool is None or pool.whole else block_size(pool) for pool in (tiles, large))
     if small and big:
         long = f"each pixel of a tile is the largest {what} of {small} cells, of a large map {big}"
@@ -70,14 +73,18 @@ def pooled(tiles, large, what="weight", sight=None):
     return f" · pooled{where}: each pixel is the largest {what} of {block} cells", f" · pooled, max of {block}"
 
 
-def seen(sight, what):
-    """What a caption says of what is in ``sight`` of a longer map, the longest first."""
+def seen(trace):
+    """What a caption adds where a Trace shows what is in sight of a longer one: which part, and how exactly; the longest first, ("",) of
+    one that is whole."""
+    sight = trace.tokens.sight
+    if sight is None:
+        return ("",)
     (top, bottom), (left, right) = sight.spans
     part = f"queries {top:,}–{bottom - 1:,}, keys {left:,}–{right - 1:,}"
     if sight.exact:
         return f" · exact: {part}", " · exact"
-    how = "max" if what.startswith("largest") else "mean"
-    return f" · pooled, {how} of {block_size(sight.pool)}: {part}", f" · pooled, {how} of {block_size(sight.pool)}"
+    blocks = f" · pooled, {pooling_of(trace.quantity)} of {block_size(sight.pool)}"
+    return f"{blocks}: {part}", blocks
 
 
 def block_size(pool):

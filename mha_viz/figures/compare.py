@@ -42,8 +42,9 @@ def describe_difference(a, b, view, names=("A", "B")):
     """What the picture shows, in a few sentences: its text alternative."""
     both = _Both(a, b, view, names)
     A, B = names
-    part = "" if b.tokens.sight is None else around.seen(b.tokens.sight, b.quantity)[0]
-    said = [f"Attention maps of {A} and {B}{around.weighted(b)}{part}: {both.what}."]
+    of_a, of_b = (around.seen(trace)[0] for trace in (a, b))
+    parts = of_b if of_a == of_b else f"{of_a} in {A}{of_b} in {B}"
+    said = [f"Attention maps of {A} and {B}{around.weighted(b)}{parts}: {both.what}."]
     said += both.shared.notes
     choice = both.choice
     if both.shared.average:
@@ -128,8 +129,7 @@ class _Both:
             labels=widest_labels(maps) if maps else None, parts=parts,
         )  # fmt: skip
         if shown:
-            pools, sight = (strip_pool(place, (L, S)), large_pool((L, S))), b.tokens.sight
-            more = [around.weighted(b) + note for note in around.pooled(*pools, "change" if sight is None else b.quantity, sight)]
+            more = [around.weighted(b) + note for note in around.pooled(b, strip_pool(place, (L, S)), large_pool((L, S)), "change")]
             notes.insert(0, [text + note for note in more for text in captions])
         strip = Tiles(maps, _either(self._looks(0, shown), self._looks(1, shown)), *tokens[1]) if shown else None
         large = [
@@ -141,7 +141,7 @@ class _Both:
         return picture(place, strip, large, chosen, [scale, change], theme, notes)
 
     def apart(self, theme, width, parts):
-        """A and B with cells of their own."""
+        """A and B with cells of their own, each of which says what of it is in sight."""
         scale, halves, large = self._scale(), [], []
         stacked = width < NARROW
         half = width if stacked else width // 2
@@ -152,7 +152,8 @@ class _Both:
                 arrange(half, 0, L, S, rows.widest, columns.widest, columns.numbered, maps=1,
                         bars={0: ticks_width(scale)} if i else {}, captions=2, stacked=stacked, parts=parts)
             )  # fmt: skip
-            large.append(Large(self._map(i, scale), self._looks(i, None if self.head is None else [self.head]), rows, columns))
+            one = replace(self._map(i, scale), said=tuple(text.removeprefix(" · ") for text in around.seen(trace)))
+            large.append(Large(one, self._looks(i, None if self.head is None else [self.head]), rows, columns))
         place = halves[0].beside(halves[1], stacked)
         chosen = self.head, self.choice.query, self.choice.key
         notes = [_note(note) for note in self.shared.notes]

@@ -93,7 +93,7 @@ class Drawn:
             self.near = self.near & (np.arange(S) == self.key)  # [L, S]
         self.scale = Scale.of([weights[:, ~padding]], view, trace.quantity)
         self.weighted = weighted(trace)
-        self.parts_seen = ("",) if trace.tokens.sight is None else seen(trace.tokens.sight, trace.quantity)  # in words, the longest first
+        self.parts_seen = seen(trace)
         self.parts = _part(self.scale, self.scale.drawn(self.weights))  # [P, L, S]
         self.samples = [(float(_part(self.scale, value)), text) for value, text in _samples(self.scale)]
         most = min(LEGIBLE * len(self.heads), MOST)

@@ -111,9 +111,7 @@ class _Shown:
         """The picture of these Tiles, or None, and Large maps under the longest caption that fits; ``head`` is the chosen one."""
         shape, choice = self.weights.shape[1:], self.choice
         pools = strip_pool(place, shape) if strip else None, large_pool(shape) if large else None
-        notes = [
-            around.weighted(self.trace) + note for note in around.pooled(*pools, self.trace.quantity, self.trace.tokens.sight)
-        ]
+        notes = [around.weighted(self.trace) + note for note in around.pooled(self.trace, *pools)]
         texts = [text + note for note in notes for text in captions]
         found = picture(place, strip, large, (head, choice.query, choice.key), [self.scale], self.theme, [texts])
         found["layout"]["meta"]["order"] = [] if head is None else list(choice.order)
@@ -199,8 +197,7 @@ def describe_average(trace, view):
 def of_what(trace):
     """How large the maps are, and what of longer ones is in sight, in words."""
     L, S = trace.plain.shape[2:]
-    sight = trace.tokens.sight
-    return f"{L} queries by {S} keys" + ("" if sight is None else around.seen(sight, trace.quantity)[0].replace(" · ", ", "))
+    return f"{L} queries by {S} keys{around.seen(trace)[0].replace(' · ', ', ')}"
 
 
 def _cell(trace, choice):

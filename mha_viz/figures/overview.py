@@ -39,7 +39,7 @@ def spec(traces, view, layer, theme="light", width=1104, parts=ALL):
     left = max(width_of(f"layer {i}", 14) for i in layers) + 12
     place = arrange_grid(width, len(layers), H, L, S, left, ticks_width(scale), widest_labels(maps), parts)
     picked = layers.index(layer) * H + chosen.head, chosen.query, chosen.key
-    pooled = around.pooled(strip_pool(place, (L, S)), None, traces[layer].quantity, traces[layer].tokens.sight)
+    pooled = around.pooled(traces[layer], strip_pool(place, (L, S)), None)
     told = captions(traces, layers, view) if chosen.known else (f"Every head of {counted(layers)}{_others(traces, layers)}",)
     texts = [text + around.weighted(traces[layer]) + more for more in pooled for text in told]
     found = picture(place, Tiles(tuple(maps), looks, *sides(traces[layer], item, width)), [], picked, [scale], theme, [texts])

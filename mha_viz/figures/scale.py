@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mha_viz.core.sight import pooling_of
 from mha_viz.figures.theme import mixed
 from mha_viz.figures.widths import width_of
 
 DECADES = 5  # a logarithmic scale reaches so far below its end at most
-OF_BLOCKS = ("largest ", "mean ")  # how quantities begin of which a cell stands for a block
 FAINTEST = 0.06  # of the ink: where a logarithmic scale begins, so that its smallest weight is not taken for zero
 STEPS = 48  # of a logarithmic colour scale
 TITLES = {  # of the bar, the first that fits; {} is the quantity
@@ -47,7 +47,7 @@ class Scale:
         """
         kind = view.scale
         if kind == "auto":
-            kind = "log" if quantity.startswith(OF_BLOCKS) else "linear"
+            kind = "log" if pooling_of(quantity) else "linear"
         if kind == "row":
             return cls("row", 0.0, 1.0, quantity=quantity)
         largest = _largest(rows)

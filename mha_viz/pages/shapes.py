@@ -65,7 +65,7 @@ def chosen_number(trace, choice, pinned=None):
     if trace.has("mean_weights"):  # of a long sequence it comes last
         average = f" · average <b>{written(trace.mean_weights[item, query, key])}</b>"
     change = ""
-    if pinned is not None and has_cell(pinned, choice):
+    if pinned is not None and pinned.tokens.sight == trace.tokens.sight and has_cell(pinned, choice):
         alike = pinned.weights.shape[1] == trace.weights.shape[1]  # or a head's number says nothing about the other's
         before = pinned.weights[item, head, query, key] if alike else pinned.mean_weights[item, query, key]
         after = trace.weights[item, head, query, key] if alike else trace.mean_weights[item, query, key]

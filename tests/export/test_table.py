@@ -5,8 +5,9 @@ import io
 
 import numpy as np
 
-from mha_viz import Settings, Trained, synthetic, trained
+from mha_viz import Settings, Trained, View, synthetic, trained
 from mha_viz.analysis import STATISTICS, statistic
+from mha_viz.analysis.long_maps import in_sight
 from mha_viz.export.table import statistics_table, weights_table
 
 
@@ -33,6 +34,8 @@ def test_beside_a_also_its_weight_and_the_difference():
     assert float(line["weight_a"]) == a.weights[0, 1, 0, 3]
     assert float(line["difference"]) == float(line["weight"]) - float(line["weight_a"])
     assert "difference" not in weights_table(b, 0, (1,), synthetic(Settings(num_heads=4)))  # whose heads are others
+    here, there = (in_sight(trace, View(rows=rows)) for trace, rows in ((a, (0, 9)), (b, (5, 14))))
+    assert "difference" not in weights_table(there, 0, (1,), here)  # whose queries are others
 
 
 def test_statistics_of_every_head_of_every_layer():

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from mha_viz.analysis.compare import common
 from mha_viz.analysis.long_maps import LongMaps, in_sight
 from mha_viz.core.attend import trace_of_call
 from mha_viz.core.call import Call
@@ -68,6 +69,14 @@ def test_rows_and_columns_are_called_by_their_numbers_in_the_whole(name):
     blocks = drawn(spec, in_sight(TRACE, view), view)["layout"]["meta"]
     where = blocks["sides"][0] if meta["kind"] == "maps" else blocks
     assert where["blocks"] == [True, True] and where["queries"][1] == "5–9"
+
+
+def test_blocks_of_another_length_are_other_cells():
+    short = trace_of_call(Call(*(array[:, :, :480] for array in (CALL.q, CALL.k, CALL.v)), Mask(480, 480, causal=True)), later=True)
+    a, b = in_sight(short, View()), in_sight(TRACE, View())
+    assert a.weights.shape == b.weights.shape and "A's maps are 480 × 480 and B's 1200 × 1200" in common(a, b).notes[0]
+    said = texts(drawn(lambda seen, *how, **more: difference_spec(a, seen, *how, **more), b, View())), describe_difference(a, b, View())
+    assert all("pooled, max of 2 × 2" in one and "pooled, max of 5 × 5" in one for one in said)
 
 
 def test_another_part_begins_without_the_zoom_of_the_last():
