@@ -11,7 +11,8 @@ from mha_viz.analysis.statistics import is_known, statistic
 @dataclass(frozen=True, eq=False)
 class Choice:
     """What is looked at: one batch ``item``, the shown heads in their ``order``, all heads' ``differences`` [H] from the average
-    (0 to 1, NaN where there is no real query), one ``head``, and one cell, at row ``query`` and column ``key``.
+    (0 to 1, NaN where there is no real query; None where they were not read yet), one ``head``, and one cell, at row ``query`` and
+    column ``key``.
 
     ``statistic`` names the one of STATISTICS that the heads are ordered by, "difference" where they stand by their number, and
     ``values`` [H] are what it says of each head, NaN where it has no meaning; ``known`` is False where it was not read yet.
@@ -19,7 +20,7 @@ class Choice:
 
     item: int
     order: tuple[int, ...]
-    differences: np.ndarray
+    differences: np.ndarray | None
     head: int
     query: int
     key: int
@@ -34,7 +35,8 @@ def choose(trace, view):
     Heads stand by their number or by a statistic, the largest first and those without a value last. What the Trace does not have
     gives way, since settings change under a view and it stays usable: a batch item to the first, a head to the first of those
     shown, a cell to the real one where the chosen head and the average differ most; of a chosen token, to the one in its row or
-    column. ``query`` and ``key`` are places in its maps: of what is in sight of a longer one, the cell or block of the View's.
+    column. ``query`` and ``key`` are places in its maps: of what is in sight of a longer one, the cell or block of the View's, or the
+    largest weight of the middle row, since its average comes last.
     """
     N, H, _, _ = trace.probabilities.shape
     item = view.item if view.item < N else 0
@@ -48,7 +50,8 @@ def choose(trace, view):
     if query is None or key is None:
         find = _most_different_cell if trace.tokens.sight is None else _striking_cell
         query, key = find(trace, item, head, query, key)
-    return Choice(item, tuple(shown), statistic(trace, item, "difference"), head, query, key, by, values, is_known(trace, item, by))
+    differences = statistic(trace, item, "difference") if is_known(trace, item, "difference") else None
+    return Choice(item, tuple(shown), differences, head, query, key, by, values, is_known(trace, item, by))
 
 
 def cell_of(trace, view):

@@ -8,7 +8,7 @@ from mha_viz.analysis import choose
 from mha_viz.analysis.choice import cell_of
 from mha_viz.figures.around import percent, seen, weighted
 from mha_viz.figures.labels import Names, name_of
-from mha_viz.figures.scale import Scale, largest_weight
+from mha_viz.figures.scale import largest_weight, scale_of
 
 LEGIBLE, MOST = 80, 2400  # lines a panel on average, and in all, beyond which the lightest are left out
 VISIBLE = 0.01  # of the largest weight: where lines are left out, all below it are
@@ -91,7 +91,7 @@ class Drawn:
             self.near = self.near & (np.arange(L) == self.query)[:, None]  # [L, S]
         elif self.key is not None:
             self.near = self.near & (np.arange(S) == self.key)  # [L, S]
-        self.scale = Scale.of([weights[:, ~padding]], view, trace.quantity)
+        self.scale = scale_of(trace, item, view)
         self.weighted = weighted(trace)
         self.parts_seen = seen(trace)
         self.parts = _part(self.scale, self.scale.drawn(self.weights))  # [P, L, S]

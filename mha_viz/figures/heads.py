@@ -10,7 +10,7 @@ from mha_viz.figures.geometry import arrange, arrange_all
 from mha_viz.figures.labels import Names, name_of
 from mha_viz.figures.parts import ALL
 from mha_viz.figures.picture import Large, Map, Tiles, large_pool, picture, strip_pool
-from mha_viz.figures.scale import Scale, largest_weight
+from mha_viz.figures.scale import largest_weight, scale_of
 from mha_viz.figures.theme import THEMES
 from mha_viz.figures.widths import width_of
 
@@ -29,7 +29,8 @@ def heads(trace, view, theme="light", width=1104):
     ``layout.meta`` says what stands where, for whoever answers the pointer: ``tiles``, one per heatmap and in their order, each with
     its ``head`` (None: the average), the ids of its ``axes``, its first cell's centre ``x0``, ``y0``, the px of its ``label``, the
     ``title`` in that and its size, whether its rows and columns are ``named`` beside it, and the index of its ``side``; ``sides``,
-    the tokens of rows and columns in full (``queries``, ``keys``) and as drawn (``rows``, ``columns``), the latter at an ``angle``;
+    the tokens of rows and columns in full (``queries``, ``keys``) and as drawn (``rows``, ``columns``), the latter at an ``angle``, the
+    number of the ``first`` of both, and whether each of them stands for several (``blocks``);
     ``names``, all short texts that axes of the layout have, and how many px apart those must stand to be drawn; ``order``, the heads
     shown; ``largest``, where scales end; ``chosen``, the head, query and key; ``quantity``, what a cell is called.
     """
@@ -77,12 +78,9 @@ class _Shown:
     def __init__(self, trace, view, theme, width):
         self.trace, self.choice, self.theme = trace, choose(trace, view), THEMES[theme].dressed(view.colors)
         item = self.choice.item
-        self.weights, padding = trace.weights[item], trace.query_padding[item]  # [H, L, S], [L]
+        self.weights = trace.weights[item]  # [H, L, S]
         self.H, L, S = self.weights.shape
-        rows = [self.weights[:, ~padding]]
-        if trace.tokens.sight is not None and trace.has("mean_weights"):  # the largest of a block may be less on average than in any head
-            rows.append(trace.mean_weights[item][~padding])
-        self.scale = Scale.of(rows, view, trace.quantity)
+        self.scale = scale_of(trace, item, view)
         self.names = rows, columns = sides(trace, item, width)
         self.ticks = ticks_width(self.scale)
         self.sizes = L, S, rows.widest, columns.widest, columns.numbered
@@ -175,7 +173,9 @@ def describe(trace, view):
     before = ", both before dropout" if dropped_out(trace) else ""
     in_head = f"{_in_cell(trace.weights[item, head], choice)} in head {head}"
     in_average = f", {_in_cell(trace.mean_weights[item], choice)} in the average" if trace.has("mean_weights") else ""
-    differs = f"Head {head} differs {around.percent(choice.differences[head])} from the average of {H}{before}. " if choice.known else ""
+    differs = ""
+    if choice.differences is not None:
+        differs = f"Head {head} differs {around.percent(choice.differences[head])} from the average of {H}{before}. "
     return (
         f"Attention maps of {shown}{around.weighted(trace)}, {of_what(trace)}{first}. {differs}"
         f"{_cell(trace, choice)}: {in_head}{in_average}." + _without_weight(looks_of(trace, item, [head]), f" in head {head}")

@@ -20,6 +20,8 @@ CAPTIONS = (  # the first that fits
     "Lines from a query (left) to the keys that it reads (right)",
     "query (left) → key (right)",
 )
+
+
 def lines(trace, view, theme="light", width=1104):
     """The shown heads of one batch item as lines, exactly ``width`` px wide, as a ``go.Figure``.
 
@@ -32,9 +34,9 @@ def lines(trace, view, theme="light", width=1104):
     Coordinates are px from the top left corner. ``layout.meta`` says what stands where: ``kind`` is "lines"; ``queries`` and
     ``keys`` are the tokens; ``panels``, each with its ``head`` (None: the average) and for "query" and "key" the ``x`` of its line
     ends, the ``y`` of its first token, the ``pitch`` from one token to the next and ``name``, the px that names reach outwards;
-    ``chosen``, the head, and the query and key in focus or None; ``quantity``, what a weight is called. The traces
-    named after the panels, in their order and with ``meta`` "lines", hold what is drawn: ``customdata`` [K, 4] is query, key, weight
-    and width in px of each line.
+    ``chosen``, the head, and the query and key in focus or None; ``quantity``, what a weight is called; ``first``, the number of
+    the first query and key, and ``blocks``, whether each stands for several. The traces named after the panels, in their order and
+    with ``meta`` "lines", hold what is drawn: ``customdata`` [K, 4] is query, key, weight and width in px of each line.
     """
     return go.Figure(spec(trace, view, theme, width))
 
@@ -213,7 +215,7 @@ def _titles(shown, place, panel, theme):
     box, (left, right, top) = place.panel(panel), place.ends(panel)
     (height, size), head, name = TITLES[place.large], shown.heads[panel], shown.name(panel)
     title = f"<b>{name if width_of(name, size) < box.width else 'average'}</b>"
-    if head is not None:
+    if head is not None and shown.choice.differences is not None:
         differs = f" differs {percent(shown.choice.differences[head])}"
         title += f"<span style='color:{theme.soft}'>{differs}</span>" if width_of(name + differs, size) < place.step[0] else ""
     if place.parts.title:

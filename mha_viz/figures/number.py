@@ -13,7 +13,7 @@ from mha_viz.figures import tiles
 from mha_viz.figures.geometry import NARROW, NICE, ROW_PITCH, Box
 from mha_viz.figures.labels import Names, escape, name_of
 from mha_viz.figures.parts import ALL
-from mha_viz.figures.scale import Scale
+from mha_viz.figures.scale import scale_of
 from mha_viz.figures.sheet import TITLE, Sheet
 from mha_viz.figures.theme import THEMES
 from mha_viz.figures.widths import widened
@@ -193,7 +193,7 @@ def token_in_heads(trace, derivation, side="query", view=None, theme="light", wi
     """
     view = view or View()
     d, sheet, narrow, left = derivation, Sheet(width, THEMES[theme].dressed(view.colors)), width < NARROW, widened(HEADS)
-    scale = Scale.of([trace.weights[d.item][:, ~trace.query_padding[d.item]]], view, trace.quantity)
+    scale = scale_of(trace, d.item, view)
     along = "key" if side == "query" else "query"
     token = escape(dict(zip(("query", "key"), _tokens(trace, d, width / 3), strict=True))[side])
     names, (weights, average, looks, average_looks) = _names(trace, d, along), _token(trace, d, side)

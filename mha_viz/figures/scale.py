@@ -139,6 +139,16 @@ class Scale:
         return next((title for title in titles if width_of(title, 14) <= room), titles[-1])
 
 
+def scale_of(trace, item, view):
+    """The Scale of ``view`` for the maps of one batch item: those of its heads, and of what is in sight of a longer one their average,
+    whose largest in a block may be less than any head's."""
+    real = ~trace.query_padding[item]  # [L]
+    rows = [trace.weights[item][:, real]]
+    if trace.tokens.sight is not None and trace.has("mean_weights"):
+        rows.append(trace.mean_weights[item][real])
+    return Scale.of(rows, view, trace.quantity)
+
+
 def largest_weight(weights, padding):
     """The largest weight of real queries in [H, L, S], where a linear scale ends; 1 where there is none above zero."""
     return _largest([weights[:, ~padding]])  # [H, R, S]

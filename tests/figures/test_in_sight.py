@@ -6,14 +6,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from mha_viz.analysis import choose
 from mha_viz.analysis.compare import common
 from mha_viz.analysis.long_maps import LongMaps, in_sight
 from mha_viz.core.attend import trace_of_call
 from mha_viz.core.call import Call
+from mha_viz.core.intervention import Intervention, changed
 from mha_viz.core.mask import Mask
 from mha_viz.figures import heads, lines
 from mha_viz.figures.compare import describe_difference, difference_spec
-from mha_viz.figures.drawn_lines import describe_lines
+from mha_viz.figures.drawn_lines import Drawn, describe_lines
 from mha_viz.figures.serial import to_json
 from mha_viz.settings import View
 
@@ -95,6 +97,22 @@ def test_the_scale_of_blocks_is_logarithmic_from_the_least_of_heads_and_average(
     assert "coloraxis9" not in drawn(heads.spec, in_sight(TRACE, PART), PART)["layout"]
     linear = replace(View(), scale="linear")
     assert "coloraxis9" not in drawn(heads.spec, in_sight(TRACE, linear), linear)["layout"]
+
+
+@pytest.mark.parametrize("pooling", ["max", "mean"])
+def test_lines_have_the_scale_of_maps(pooling):
+    view = View(pooling=pooling)
+    seen = in_sight(changed(TRACE, Intervention(dict.fromkeys(range(1, 8), "zero"))), view)  # the average is an eighth of head 0
+    assert 10 ** drawn(heads.spec, seen, view)["layout"]["coloraxis9"]["cmin"] == pytest.approx(Drawn(seen, view).scale.low)
+
+
+@pytest.mark.parametrize("order", ["difference", "entropy"])
+def test_how_far_heads_are_from_the_average_is_not_said_before_it_is_known(order):
+    part = replace(PART, order=order)
+    seen = in_sight(TRACE, part)
+    assert choose(seen, part).known == (order == "entropy")
+    for picture in (heads.describe(seen, part), texts(drawn(lines.spec, seen, part))):
+        assert "differs" not in picture and "n/a" not in picture
 
 
 def test_before_the_average_is_there_its_place_is_kept():
