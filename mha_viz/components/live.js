@@ -264,6 +264,7 @@ class Picture {
     else if (this.button.hidden) this.send.setTriggerValue("reset", true);
     else this.resetZoom();
     event.preventDefault();
+    event.stopPropagation(); // what moves in the picture turns no page as well
   }
 
   press(held) {

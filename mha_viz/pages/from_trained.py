@@ -100,9 +100,16 @@ def vocabulary(s):
 
 
 def what_if_here(s):
-    """What is changed in the model, whose later layers read what a changed one puts out."""
+    """What is changed in the model, whose later layers read what a changed one puts out; drawn while it is unfolded."""
     model = MODELS[s.model]
-    with st.expander("What if …", expanded=bool(s.interventions)):
+    state, changes = st.session_state, bool(s.interventions)
+    if changes and not state.get("had_changes"):
+        state.what_if_here = True  # an address says what is changed: let it be seen
+    state.had_changes = changes
+    folded = st.expander("What if …", key="what_if_here", on_change="rerun")
+    if not folded.open:
+        return
+    with folded:
         heads = dict.fromkeys(range(model.num_layers), model.num_heads)
         what_if(s.interventions, heads, lambda text: source.change(interventions=text))
 

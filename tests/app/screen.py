@@ -31,7 +31,10 @@ def to_page(at, page, **address):
 
 
 def set_to(at, name, value):
-    """Let the widget of the field ``name`` hold ``value``, as a person would, and run the page."""
+    """Let the widget of the field ``name`` hold ``value``, as a person would, and run the page. What if is unfolded for it."""
+    if name.startswith("what_if_") and name not in held(at):
+        at.session_state["what_if_here"] = True
+        at.run()
     return whole(next(widget for widget in widgets(at) if widget.key == name).set_value(value).run())
 
 
