@@ -1,4 +1,4 @@
-"""A Trace that is too long for whole maps as a View has it in sight: pooled, or a window of it, as a Trace like any other.
+"""A Trace that is too long for whole maps as a View has it in sight: all or a part of it, exactly or in blocks, as a Trace like any other.
 
 Its maps are made head by head, then their average; what is there so far can be looked at meanwhile.
 """
@@ -10,7 +10,7 @@ import numpy as np
 from mha_viz.analysis.hiding import rules_hiding
 from mha_viz.analysis.norms import QUANTITY, value_lengths, why_no_norms
 from mha_viz.analysis.number import open_number
-from mha_viz.analysis.statistics import STATISTICS, know, silent
+from mha_viz.analysis.statistics import STATISTICS, know
 from mha_viz.analysis.streamed import Apart, Streamed
 from mha_viz.core.arrays import read_only
 from mha_viz.core.attend import call_of, trace_of_call
@@ -30,7 +30,7 @@ class LongMaps:
     ``steps`` yields how far all is, 0 to 1, after every block of rows: whoever stops there may go on later. First come the
     ``heads`` one after another, all where None, then with ``average`` that of them all; with it, where all rows are in sight, how far
     each head is from it, and where ``wanted`` names another statistic, those as well. ``done`` is what was yielded last. ``statistics``
-    holds [H] by name: what is known of all heads of this item, whatever is in sight.
+    holds [H] by name: what is known of all heads of this item, whatever is in sight. A map has ``shape`` blocks at most, down and across.
 
     Raises Wrong where the Trace cannot be looked at so: it holds no q and k, or has a head off by the mean of its rows.
     """
@@ -121,9 +121,7 @@ class LongMaps:
         weight = QUANTITY if self.by_norms else "weight"
         quantity = weight if sight.exact else NAMES[pooling].format(weight)
         shown = Trace(fields, tokens=trace.tokens.seen(sight), name=trace.name, quantity=quantity, plain=trace, off=trace.off)
-        says_nothing = np.isin(np.arange(count), silent(trace))  # as ``statistic`` has it
-        for name, each in self.statistics.items():
-            know(shown, self.item, {name: np.where(says_nothing & (name != "contribution"), np.nan, each[:count])})
+        know(shown, self.item, {name: values[:count] for name, values in self.statistics.items()})
         return shown
 
 

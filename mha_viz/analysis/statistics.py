@@ -237,11 +237,7 @@ def statistic(trace, item, name):
     if trace.tokens.sight is not None and (item, name) not in known:
         return np.full(trace.undefined.shape[1], np.nan)
     if (item, name) not in known:
-        values = STATISTICS[one_of("statistic", name, tuple(STATISTICS))].of(trace, item)
-        if name != "contribution":
-            values = np.where(np.isin(np.arange(len(values)), silent(trace)), np.nan, values)  # [H]
-        values.flags.writeable = False
-        known[item, name] = values
+        known[item, name] = _meant(trace, name, STATISTICS[one_of("statistic", name, tuple(STATISTICS))].of(trace, item))
     return known[item, name]
 
 
@@ -249,7 +245,14 @@ def know(trace, item, values):
     """Let ``statistic`` say these ``values``, [H] by name, of a Trace whose maps are not those that they are read from."""
     known = _known.setdefault(trace, {})
     for name, found in values.items():
-        known[item, name] = read_only(np.asarray(found))
+        known[item, name] = _meant(trace, name, found)
+
+
+def _meant(trace, name, values):
+    """[H], read-only: these ``values`` of a statistic where it has a meaning, of heads that are off (zero) contribution alone."""
+    if name != "contribution":
+        values = np.where(np.isin(np.arange(len(values)), silent(trace)), np.nan, values)
+    return read_only(values)
 
 
 def is_known(trace, item, name):

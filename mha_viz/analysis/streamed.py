@@ -12,12 +12,13 @@ from mha_viz.analysis.statistics import HIDING, STATISTICS, Rows, divided
 from mha_viz.core.attend import call_of
 
 STREAMED = tuple(name for name, how in STATISTICS.items() if how.by_rows)
-ROWS = 2**20  # masks are looked through so many cells at a time
+ANY = STREAMED[0]  # who wants one of them has all of them read
+CELLS = 2**20  # masks are looked through so many cells at a time
 
 
 class Streamed:
-    """What the rows of one batch ``item`` of a ``trace`` with q and k say, as far as they have gone by: ``read`` hears them, as
-    ``mha_viz.core.long.pooling`` and ``averaging`` tell it."""
+    """What the rows of one batch ``item`` of a ``trace`` with q and k say, as far as they have gone by: ``read`` hears those of one head
+    after another, as ``mha_viz.core.long.pooling`` tells it."""
 
     def __init__(self, trace, item):
         self.trace, self.item = trace, item
@@ -28,7 +29,7 @@ class Streamed:
         self.added = np.full(trace.shape[1], np.nan)  # [H] what each adds to the output, summed over rows
 
     def read(self, head, block):
-        allowed, real = self._sight(block.start, block.start + len(block.p))  # [1|H, n, S], [n]
+        allowed, real = self._allowed(block.start, block.start + len(block.p))  # [1|H, n, S], [n]
         real = np.flatnonzero(real & ~block.undefined)  # [R]
         p = np.zeros((1, len(real), allowed.shape[-1]), block.p.dtype)  # [1, R, S]
         for keys, part in block.parts():
@@ -57,7 +58,7 @@ class Streamed:
         usable = np.isfinite(self.added).all() and self.added.any()
         return found | {"contribution": self.added / self.added.sum() if usable else np.full(H, np.nan)}
 
-    def _sight(self, start, stop):
+    def _allowed(self, start, stop):
         """[1|H, n, S] bool, the keys that these queries may see in each head, and [n] bool, which of them are real."""
         allowed = ~self.mask.hidden(start, stop)[0]  # [1|H, n, S]
         real = allowed.any(axis=-1).all(axis=0) & ~self.trace.query_padding[self.item, start:stop]
@@ -70,9 +71,9 @@ class Streamed:
         mask = self.mask
         found, L = np.zeros(mask.num_keys, bool), mask.num_queries
         most = np.ones(mask.num_keys, bool) if mask.padded is None else ~mask.padded[0]
-        step = max(1, ROWS // max(mask.num_keys, 1))
+        step = max(1, CELLS // max(mask.num_keys, 1))
         for stop in range(L, 0, -step):
-            allowed, real = self._sight(max(0, stop - step), stop)
+            allowed, real = self._allowed(max(0, stop - step), stop)
             found |= allowed[:, real, : mask.num_keys].any(axis=(0, 1))
             if np.array_equal(found, most):
                 break

@@ -253,12 +253,12 @@ class Sums:
             across, edges = pool.touched(1, low - left, high - left)
             if self.reduced is None or self.reduced.shape[1] < n:  # fresh memory for each block of rows costs as much as what is done
                 self.reduced = np.empty((2, n + 1, pool.S), p.dtype)
-            high, sums = self.reduced[:, :n, : p.shape[1]]  # [blocks down, columns] each
+            most, sums = self.reduced[:, :n, : p.shape[1]]  # [blocks down, columns] each
             for i, (first, last) in enumerate(pairwise(bounds.tolist())):
-                np.maximum.reduce(p[first:last], axis=0, out=high[i])
+                np.maximum.reduce(p[first:last], axis=0, out=most[i])
                 np.add.reduce(p[first:last], axis=0, out=sums[i])
             largest, total = self.largest[down, across], self.total[down, across]
-            np.maximum(largest, np.maximum.reduceat(high, edges[:-1], axis=1), out=largest)
+            np.maximum(largest, np.maximum.reduceat(most, edges[:-1], axis=1), out=largest)
             total += np.add.reduceat(sums, edges[:-1], axis=1)
 
     def pooled(self):

@@ -69,8 +69,8 @@ class Trace:
 
         ``tokens`` are the Tokens of rows and columns; ``rules`` the Mask, None where only what it hid is known; ``layer`` and
         ``batch`` what was attended with, ``call`` what was recorded, each None where the source does not know. ``quantity`` is what
-        a cell of its maps is called; where that is no attention weight, ``plain`` is the Trace of the weights. ``off`` pairs the heads
-        that an Intervention put out with the way it did.
+        a cell of its maps is called; where that is no attention weight, or not every one is there, ``plain`` is the Trace of them all.
+        ``off`` pairs the heads that an Intervention put out with the way it did.
         """
         self._fields = dict(fields)
         self.tokens, self.rules = tokens, rules
@@ -89,7 +89,8 @@ class Trace:
 
     @property
     def plain(self):
-        """The Trace of the attention weights themselves: this one, unless its maps show another ``quantity`` made of them."""
+        """The Trace of all attention weights themselves: this one, unless its maps show another ``quantity`` made of them, or what is in
+        sight of longer ones."""
         return self if self._plain is None else self._plain
 
     def showing(self, quantity, maps):

@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from mha_viz.analysis import shown_trace, why_no_norms
 from mha_viz.analysis.long_maps import around, finished, in_sight, in_small
+from mha_viz.analysis.streamed import ANY
 from mha_viz.core.attend import too_long
 from mha_viz.core.rules import Wrong, one_of
 from mha_viz.export import words
@@ -81,7 +82,7 @@ def in_view(trace, view, figure):
     if not too_long(trace):
         return shown_trace(trace, view)
     if figure.view == "layers" and figure.format == "csv":  # no picture, and statistics are read from rows
-        return in_sight(trace, replace(view, order="entropy", rows=None, columns=None))
+        return in_sight(trace, replace(view, order=ANY, rows=None, columns=None))
     if figure.view == "layers":
         return finished(in_small(trace, view)).seen("max")
     if figure.view in NEED_WHOLE:

@@ -262,8 +262,6 @@ def arrange_all(
     most = max(min(tiles, int((width - left - beside + GAP) // (_least(labels)[0] + 24 + GAP))), 1)
     grids = [grid(columns) for columns in range(1, most + 1)]
     fitting = [place for place in grids if place.height <= budget] or [min(grids, key=lambda place: place.height)]
-
-
     numbers = [place for place in fitting if has_numbers(queries, keys, place.strip.cell)]
     large = [place for place in numbers or fitting if max(place.strip.tile) >= LARGE]
 

@@ -42,10 +42,10 @@ def numbered(i, token, room=math.inf):
 def name_of(tokens, side, item, i, room=math.inf):
     """Row (``side`` 0) or column (1) ``i`` of an item's maps in plain words: 6 “because”, its text shortened to ``room`` px; of a block the
     numbers of its tokens, 128–255."""
-    text, sight = (tokens.queries, tokens.keys)[side][item][i], tokens.sight
-    if sight is not None and sight.several[side]:
+    text = (tokens.queries, tokens.keys)[side][item][i]
+    if tokens.sight is not None and tokens.sight.several[side]:
         return text
-    return numbered(i + (sight.spans[side][0] if sight else 0), text, room)
+    return numbered(tokens.place(side, i), text, room)
 
 
 def escape(text):

@@ -11,8 +11,8 @@ COUNT = 10
 
 
 def changes(a, b, from_a, from_b, choice):
-    """What differs between ``from_a`` and ``from_b``, by name what A and B were made from; what cannot
-    be compared, and the largest changes over the heads shown."""
+    """What differs between ``from_a`` and ``from_b``, by name what A and B were made from; the output's change, and the largest changes
+    of weights over the heads shown."""
     from mha_viz.analysis.compare import common, largest_changes, output_change
 
     st.markdown(f"**A**: {in_words(from_a, from_b)}  \n**B**: {in_words(from_b, from_a)}")

@@ -46,8 +46,10 @@ def take_span(name):
 
 def seen(trace, view, statistics=False):
     """The Trace of what the View has in sight, as far as it has come: the first head at least. All ``statistics`` may be wanted."""
+    from mha_viz.analysis.streamed import ANY
+
     maps = maps_of(trace, view)
-    maps.wanted = "entropy" if statistics else view.order
+    maps.wanted = ANY if statistics else view.order
     st.session_state.in_sight.append(maps)
     begun = time.monotonic()
     while not maps.maps and time.monotonic() - begun < FIRST:

@@ -15,7 +15,7 @@ DRESS = {  # how a saved picture is dressed, at first as it is on screen: fields
     "format": "PNG", "scale": 2, "theme": "as on screen", "transparent": False, "title": True, "labels": True, "bar": True, "legend": True,
     "values": True, "width": "", "font_size": "", "font": "", "paste": "caption",
 }  # fmt: skip
-ON_SCREEN = ("format", "scale", "paste")  # what does not change how it looks
+NO_LOOK = ("format", "scale", "paste")  # what does not change how it looks
 PARTS = {"title": "titles", "labels": "labels", "bar": "colour bar", "legend": "legend", "values": "values in cells"}
 PASTE = {  # what can be pasted, and its language
     "caption": None, "alternative text": None, "Markdown image": "markdown", "PyTorch": "python", "NumPy": "python", "pytest": "python",
@@ -140,7 +140,7 @@ def take(place, name):
 
 def dressed():
     """Whether the picture is to look otherwise than on screen."""
-    return any(st.session_state.dress[name] != value for name, value in DRESS.items() if name not in ON_SCREEN)
+    return any(st.session_state.dress[name] != value for name, value in DRESS.items() if name not in NO_LOOK)
 
 
 def figure_now(on_screen):

@@ -99,7 +99,7 @@ def token(trace, side, item, index):
     name, sight = (trace.query_tokens, trace.key_tokens)[side][item][index], trace.tokens.sight
     if sight is not None and sight.several[side]:
         return f"{('queries', 'keys')[side]} {name}"
-    return named(("query", "key")[side], index + (sight.spans[side][0] if sight else 0), name)
+    return named(("query", "key")[side], trace.tokens.place(side, index), name)
 
 
 def named(kind, number, name):

@@ -204,5 +204,5 @@ class Pace:
 
 
 def in_words(seconds):
-    """"about 12 s left", "about 3 min left"."""
+    """ "about 12 s left", "about 3 min left"."""
     return f"about {seconds:.0f} s left" if seconds < 100 else f"about {seconds / 60:.0f} min left"
