@@ -71,7 +71,8 @@ class LongMaps:
             yield from self._read_statistics() if self._missing() else (1.0,)
 
     def _average(self):
-        """The second half: the average, and what all rows of all heads say together."""
+        """The second half: the average, and what all rows of all heads say together; not where heads are off, as that is said of what they
+        were before, and other rows go by."""
         whole = self.sight.rows == (0, self.trace.shape[2]) and not self.trace.off and "difference" not in self.statistics
         apart = Apart(self.trace, self.item) if whole else None
         for step in averaging(self.trace, **self.how, read=apart and apart.read):

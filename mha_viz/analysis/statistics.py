@@ -276,6 +276,8 @@ def why_not(trace, item, name):
     if not real_queries(trace, item).any():
         return f"no query of item {item} is real: each is padding or has no key left"
     if not is_known(trace, item, name):
+        if name == "difference" and trace.off:
+            return "it is of the heads before any was off, and of a long sequence those are not computed"
         return "it is read from all rows, which have not all gone by"
     off = silent(trace)
     if off and missing[off].all() and missing.sum() == len(off) and name != "contribution":

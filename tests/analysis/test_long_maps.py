@@ -121,6 +121,7 @@ def test_what_cannot_be_looked_at_is_said_at_once():
         LongMaps(changed(trace, Intervention({1: "mean"})), View())
     off = finished(changed(trace, Intervention({1: "zero"})), View()).seen("max")
     assert not off.weights[0, 1].any() and np.isnan(statistic(off, 0, "difference")).all()
+    assert "before any was off" in why_not(off, 0, "difference")
 
 
 @settings(derandomize=True, deadline=None, max_examples=25)
