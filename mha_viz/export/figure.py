@@ -16,7 +16,7 @@ from mha_viz.studies.quality import shipped_tasks
 PICTURES = ("png", "svg", "pdf")  # formats that a browser draws
 SCREEN = "screen"  # the view that is the page itself, as the app shows it
 FORMATS = (*PICTURES, "html", "json", "csv", "npz", "safetensors", "md", "py")
-OF_RESULTS = (*PICTURES, "html", "json", "csv", "md")  # formats of what was measured
+OF_MEASURED = (*PICTURES, "html", "json", "csv", "md")  # those that what was measured can have
 PX = {"px": 1.0, "in": 96.0, "mm": 96 / 25.4, "pt": 96 / 72}  # CSS: 96 px are an inch
 TEXT = 14  # px of ordinary text in a figure that is drawn at its own size
 PRINTED = (8.0, "pt")  # the same in a figure whose size is one on paper
@@ -149,9 +149,9 @@ class Figure:
         for name in ("settings", "address", "recording", "against", "layer", "heads", "limits"):
             if getattr(self, name) is not None:
                 raise Wrong(name, getattr(self, name), "is of attention, and stands beside results.", [{name: None}])
-        if self.format in ("npz", "safetensors", "py"):
+        if self.format not in OF_MEASURED:
             right = str(Path(self.out).with_suffix(".csv"))
-            raise Wrong("out", self.out, f"would hold attention, and results have none: {', '.join(OF_RESULTS)}.", [{"out": right}])
+            raise Wrong("out", self.out, f"would hold attention, and results have none: {', '.join(OF_MEASURED)}.", [{"out": right}])
 
     @property
     def format(self):

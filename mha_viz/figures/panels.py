@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from mha_viz.figures.geometry import NARROW, NICE, ROW_PITCH, Box
-from mha_viz.figures.labels import SIZE, Names
+from mha_viz.figures.labels import Names
 from mha_viz.figures.parts import ALL, Parts
 from mha_viz.figures.widths import width_of
 
@@ -54,12 +54,6 @@ class Place:
         """The tokens of a side, 0 queries and 1 keys, whose names are drawn."""
         step = next(step for step in NICE if step * self.pitch[side] >= ROW_PITCH - 1e-9)
         return range(0, len(self.sides[side].texts), step) if self.labels[side] else range(0)
-
-    def name(self, index, side, token):
-        """The Box of a token's name in one panel."""
-        ends, width = self.ends(index), width_of(self.sides[side].short[token], SIZE)
-        x = ends[0] - NODE - width if side == 0 else ends[1] + NODE
-        return Box(x, ends[2] + (token + 0.5) * self.pitch[side] - SIZE / 2, width, SIZE)
 
     def sample(self, step):
         """The Box of one sample line of the key, its words to the right of it."""

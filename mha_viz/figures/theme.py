@@ -49,10 +49,6 @@ class Theme:
         """(r, g, b) of the colour at ``fraction`` of the scale, 0 to 255, mixed as Plotly mixes it."""
         return mixed(self.ink, fraction)
 
-    def readable_at(self, fraction):
-        """Black or white, whichever stands out more at ``fraction`` of the scale: always at least 4.5:1."""
-        return readable_on(self.ink_at(fraction))
-
 
 _BLUE_ON_LIGHT = ("#ffffff", "#c9e4ff", "#91c9fe", "#5eacf4", "#308fde", "#0873bd", "#015894", "#023f6b", "#0a2549")
 _BLUE_ON_DARK = ("#0e1117", "#042c41", "#024768", "#006491", "#2082b6", "#4ea1d3", "#80bfe9", "#b6ddf8", "#f2f9ff")

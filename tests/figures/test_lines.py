@@ -11,13 +11,15 @@ import pytest
 from mha_viz import Batch, Layer, Settings, View, attend, synthetic
 from mha_viz.analysis import choose
 from mha_viz.figures.drawn_lines import LEGIBLE, MARKS, describe_average, describe_lines
-from mha_viz.figures.labels import Names, visible
+from mha_viz.figures.geometry import Box
+from mha_viz.figures.labels import SIZE, Names, visible
 from mha_viz.figures.lines import average, lines, spec
-from mha_viz.figures.panels import arrange
+from mha_viz.figures.panels import NODE, arrange
 from mha_viz.figures.parts import ALL, Parts
 from mha_viz.figures.scale import largest_weight
 from mha_viz.figures.serial import to_json
 from mha_viz.figures.theme import THEMES
+from mha_viz.figures.widths import width_of
 
 SMALL = Settings(embed_dim=16, num_heads=4, batch_size=2, seq_len=6, padding=(2,))
 WORDS = Settings(words="the cat sat on the mat because <b>it</b> $5 was\nthe dog", causal=True, embed_dim=16, num_heads=4)
@@ -185,6 +187,13 @@ LARGE = [(True, 1, 1, 1), (True, 1, 128, 128), (True, 2, 20, 22), (True, 2, 3, 6
 SMALL_ONES = [(False, 2, 1, 1), (False, 9, 20, 20), (False, 5, 3, 60), (False, 13, 128, 128), (False, 65, 20, 20)]
 
 
+def name_box(place, side, token):
+    """The Box of a token's name in the first panel, as its words are put."""
+    (left, right, top), px = place.ends(0), width_of(place.sides[side].short[token], SIZE)
+    x = left - NODE - px if side == 0 else right + NODE
+    return Box(x, top + (token + 0.5) * place.pitch[side] - SIZE / 2, px, SIZE)
+
+
 @pytest.mark.parametrize("width", [360, 640, 1104])
 @pytest.mark.parametrize(("large", "count", "queries", "keys"), LARGE + SMALL_ONES)
 def test_no_names_overlap_and_nothing_leaves_the_picture(width, large, count, queries, keys):
@@ -202,7 +211,7 @@ def test_no_names_overlap_and_nothing_leaves_the_picture(width, large, count, qu
         left, right, _ = place.ends(i)
         assert right - left >= 40, "room for lines"
     for side in (0, 1):
-        names = [place.name(0, side, token) for token in place.named(side)]
+        names = [name_box(place, side, token) for token in place.named(side)]
         assert all(above.bottom <= below.y for above, below in pairwise(names))
         assert all(panels[0].x - 1 <= name.x and name.right <= panels[0].right + 1 for name in names)
     samples = [place.sample(i) for i in range(6)]

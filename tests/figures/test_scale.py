@@ -114,7 +114,7 @@ def test_numbers_can_be_read_on_every_colour(theme, colors):
     for value in np.linspace(-1, 1, 41):
         color = Scale("change", -1, 1).color_at(theme, value)
         assert contrast(rgb(readable_on(color)), color) >= 4.5
-        assert contrast(rgb(theme.readable_at(value)), theme.ink_at(value)) >= 4.5
+        assert contrast(rgb(readable_on(theme.ink_at(value))), theme.ink_at(value)) >= 4.5
 
 
 @pytest.mark.parametrize("name", ["light", "dark"])

@@ -59,7 +59,7 @@ def test_the_chosen_tile_stands_out(theme):
 @both
 def test_numbers_can_be_read_on_every_weight(theme):
     for fraction in np.linspace(0, 1, 101):
-        assert contrast(rgb(theme.readable_at(fraction)), theme.ink_at(fraction)) >= 4.5
+        assert contrast(rgb(readable_on(theme.ink_at(fraction))), theme.ink_at(fraction)) >= 4.5
 
 
 @both
