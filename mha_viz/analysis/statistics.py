@@ -161,7 +161,8 @@ def induction(rows):
     """
     if rows.position is None:
         return _nothing(rows)
-    keys, queries = _texts_by_number(rows.tokens, rows.item, rows.num_keys)  # [S without extra], [L]
+    keys, queries = _texts_by_number(rows.tokens, rows.item)
+    keys = keys[: rows.num_keys]  # [S without extra]
     asking = queries[rows.queries]  # [R]
     place = np.arange(rows.num_keys)
     earlier = (keys == asking[:, None]) & (place < rows.position[:, None]) & rows.reachable  # [R, S without extra]
@@ -294,10 +295,11 @@ def why_not(trace, item, name):
 
 
 @lru_cache(maxsize=4)
-def _texts_by_number(tokens, item, num_keys):
-    """Keys [num_keys] and queries [L] as numbers that are equal where texts are; −1 for a query whose text no key has."""
+def _texts_by_number(tokens, item):
+    """Keys [S without extra] and queries [L] as numbers that are equal where texts are; −1 for a query whose text no position has."""
     numbers = {}
-    keys = np.array([numbers.setdefault(text, len(numbers)) for text in tokens.keys[item][:num_keys]])
+    positions = tokens.keys[item][: len(tokens.keys[item]) - tokens.extra]
+    keys = np.array([numbers.setdefault(text, len(numbers)) for text in positions])
     return keys, np.array([numbers.get(text, -1) for text in tokens.queries[item]], int)
 
 

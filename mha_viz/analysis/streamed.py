@@ -30,12 +30,14 @@ class Streamed:
 
     def read(self, head, block):
         allowed, real = self._allowed(block.start, block.start + len(block.p))  # [1|H, n, S], [n]
+        if not self.mask.extra:  # what lies behind the last key that any of these rows may see changes nothing
+            allowed = allowed[..., : block.first + block.p.shape[1]]
         real = np.flatnonzero(real & ~block.undefined)  # [R]
         p = np.zeros((1, len(real), allowed.shape[-1]), block.p.dtype)  # [1, R, S]
         for keys, part in block.parts():
             p[0, :, keys] = part[real]
         own = min(head, len(allowed) - 1)  # where all have one mask
-        rows = Rows(self.trace.tokens, self.item, block.start + real, p, allowed[own : own + 1, real], self.reachable)
+        rows = Rows(self.trace.tokens, self.item, block.start + real, p, allowed[own : own + 1, real], self.reachable[: allowed.shape[-1]])
         so_far = self.sums.setdefault(head, dict.fromkeys(STREAMED, np.zeros((2, 1))))
         for name in STREAMED:
             so_far[name] = so_far[name] + np.array(STATISTICS[name].function(rows))  # [2, 1]
@@ -46,7 +48,8 @@ class Streamed:
         """What a head adds to the output in rows p [R, S]."""
         v, W = self.call.v[self.item], self.call.out_weight  # [G, S, D], [E, H·D]
         H, D = len(self.added), v.shape[2]
-        together = torch.from_numpy(p) @ torch.tensor(v[head * len(v) // H]).to(torch.from_numpy(p).dtype)  # [R, D]
+        values = torch.tensor(v[head * len(v) // H, : p.shape[1]])  # [S, D] as far as the rows go
+        together = torch.from_numpy(p) @ values.to(torch.from_numpy(p).dtype)  # [R, D]
         added = lengths(together.numpy()[None], W[:, head * D : (head + 1) * D]).sum()
         self.added[head] = np.nan_to_num(self.added[head]) + added
 
