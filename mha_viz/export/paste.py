@@ -22,9 +22,10 @@ from mha_viz.sources.source import pinned
 
 
 def program(shown, language):
-    """The text of a program of what a Shown shows, "numpy" or "torch"."""
+    """The text of a program of what a Shown shows, "numpy" or "torch". Raises Wrong of a long sequence that no seed draws."""
     if shown.sight is not None and not isinstance(shown.source.settings, Settings):
-        raise Wrong("code", language, "would read a file that holds every weight of a long sequence, and there is none.")
+        rule = "would read a file with every weight of a long sequence, and there is none: a recording holds what they are made of."
+        raise Wrong("code", language, rule)
     origin, lines = computed(shown, language)
     words, a = WORDS[language], shown_a(shown)
     if a is None:

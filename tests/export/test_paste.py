@@ -343,6 +343,14 @@ def test_a_comparison_of_long_sequences_is_of_the_whole_on_both_sides(language, 
     assert f"in A: {a.weights[0, 1, 25, 12]:.6f}" in printed
 
 
+@by_language
+def test_a_program_of_a_long_recording_is_refused(language, monkeypatch, tmp_path):
+    whole = long(monkeypatch, LONG)[1]
+    Recording((whole,)).save(tmp_path / "long.safetensors")
+    with pytest.raises(Wrong, match="a recording holds what they are made of"):
+        PROGRAMS[language](of_address(Figure(recording=str(tmp_path / "long.safetensors"))))
+
+
 def test_a_test_of_a_long_sequence_is_refused(monkeypatch):
     with pytest.raises(Wrong, match="of a long sequence these are never made") as caught:
         PROGRAMS["pytest"](long(monkeypatch, LONG)[0])
