@@ -26,7 +26,7 @@ class Choice:
     key: int
     statistic: str
     values: np.ndarray
-    known: bool = True
+    known: bool
 
 
 def choose(trace, view):

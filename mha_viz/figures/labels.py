@@ -92,7 +92,9 @@ class Names:
     def along(cls, tokens, side, item, room, hidden):
         """The Names of the rows (``side`` 0) or columns (1) of an item's maps."""
         texts, sight = (tokens.queries, tokens.keys)[side][item], tokens.sight
-        return cls(texts, room, hidden) if sight is None else cls(texts, room, hidden, sight.spans[side][0], sight.several[side], True)
+        if sight is None:
+            return cls(texts, room, hidden)
+        return cls(texts, room, hidden, first=sight.spans[side][0], blocks=sight.several[side], of_more=True)
 
     def drawn(self, step, theme):
         """Tick values and texts of every ``step``-th name."""

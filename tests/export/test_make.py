@@ -135,18 +135,18 @@ def test_parts_that_a_view_has_can_be_left_out(view):
     assert not any("attention" in str(note.get("text", "")).lower() for note in bare["layout"].get("annotations", []))
 
 
-# Sequences too long for whole maps
-
-
-def whole_map(name):
-    pytest.fail(f"{name} was made whole")
-
-
 @pytest.mark.skipif(shutil.which("fc-match") is None, reason="fontconfig is not installed")
 def test_a_picture_is_laid_out_for_the_font_that_it_is_drawn_in():
     what = shown(Figure(address=SMALL))
     usual, mono = (drawn(Figure(font=font), what)[0]["layout"] for font in (None, "monospace"))
     assert mono["font"]["family"] == "monospace" and mono["xaxis2"]["domain"][0] > usual["xaxis2"]["domain"][0]  # names of rows are wider
+
+
+# Sequences too long for whole maps
+
+
+def whole_map(name):
+    pytest.fail(f"{name} was made whole")
 
 
 @pytest.fixture
