@@ -151,3 +151,11 @@ def test_a_head_off_by_its_mean_is_said_to_need_whole_maps():
     at = opened(**SIZE, seed="109", what_if="0:1=mean")
     assert not at.exception and "puts head 1 off by the mean of all rows" in at.error[0].value
     assert heads(at) == EVERY
+
+
+def test_a_of_another_length_stands_beside_b_with_blocks_of_its_own():
+    pinned = "&".join(f"{name}={value}" for name, value in (SIZE | {"seq_len": "299", "seed": "111"}).items())
+    at = opened(**SIZE, seed="111", pinned=pinned)
+    assert not at.exception and "A's maps are 299 × 299 and B's 300 × 300" in words(at)
+    assert "pooled, max of up to 2 × 2" in words(at) and "pooled, max of 2 × 2" in words(at)
+    assert not any("B − A" in one.proto.body for one in at.get("html"))
