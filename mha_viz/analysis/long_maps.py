@@ -83,11 +83,16 @@ class LongMaps:
             yield 0.5 + step.done / 2
 
     def _read_statistics(self):
-        streamed, H = Streamed(self.trace, self.item), self.trace.shape[1]
-        how = self.how | {"rows": None, "columns": None, "shape": (1, 1)}
-        for step in pooling(self.trace, **how, read=streamed.read):
-            yield (step.head + step.done) / H
-        self.statistics |= streamed.values
+        passes, values, H = [self.how["lengths"]], {}, self.trace.shape[1]
+        if self.by_norms:  # what a head adds to the output is told by its weights, whatever is shown
+            passes.append(None)
+        for number, lengths in enumerate(passes):
+            streamed = Streamed(self.trace, self.item)
+            how = {"item": self.item, "lengths": lengths, "shape": (1, 1)}
+            for step in pooling(self.trace, **how, read=streamed.read):
+                yield (number + (step.head + step.done) / H) / len(passes)
+            values |= streamed.values if number == 0 else {"contribution": streamed.values["contribution"]}
+        self.statistics |= values
 
     def seen(self, pooling):
         """The Trace of what is there so far: of the heads from 0 on, and of their average once that is known.

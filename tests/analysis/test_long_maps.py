@@ -53,16 +53,18 @@ def test_an_exact_sight_is_cut_from_the_whole(call, weighting, data):
 
 
 @settings(derandomize=True, deadline=None, max_examples=25)
-@given(calls(), st.sampled_from([None, "zero", "uniform"]))
-def test_every_statistic_is_that_of_the_whole(call, off):
+@given(calls(), st.sampled_from([None, "zero", "uniform"]), st.sampled_from(["weights", "norms"]))
+def test_every_statistic_is_that_of_the_whole(call, off, weighting):
     trace = trace_of_call(with_values(call))
     trace = changed(trace, Intervention({1: off})) if off else trace
+    view = View(item=1, order="entropy", weighting=weighting)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(long, "ROWS", 7)
-        seen = finished(trace, View(item=1, order="entropy")).seen("mean")
+        seen = finished(trace, view).seen("mean")
+    whole = shown_trace(trace, view)
     for name in STATISTICS if off is None else [name for name in STATISTICS if name != "difference"]:  # which is not read then
         assert is_known(seen, 1, name)
-        np.testing.assert_allclose(statistic(seen, 1, name), statistic(trace, 1, name), rtol=0, atol=2e-5, err_msg=name)
+        np.testing.assert_allclose(statistic(seen, 1, name), statistic(whole, 1, name), rtol=0, atol=2e-5, err_msg=name)
         assert (why_not(seen, 1, name) is None) == (why_not(trace, 1, name) is None)
 
 
