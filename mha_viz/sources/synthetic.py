@@ -4,9 +4,10 @@ import hashlib
 
 import numpy as np
 
-from mha_viz.core.attend import WHOLE, attend, check_layer_memory, check_memory, check_projected_memory, memory
+from mha_viz.core.attend import WHOLE, attend, check_layer_memory, check_memory, check_projected_memory, memory, readable_size
 from mha_viz.core.batch import Batch
 from mha_viz.core.layer import Layer
+from mha_viz.core.rules import Wrong
 from mha_viz.settings import Settings, read_mask
 from mha_viz.sources.tiny import TOKENS, tiny_layer
 
@@ -19,7 +20,7 @@ def synthetic(settings=None, *, engine="torch", dtype="float32"):
 
     The default Settings give that program's numbers bit for bit, in eval mode and (``training=True``) in train mode. Raises Wrong
     where the result would not fit into memory. Of up to POOLED tokens, whose maps would take more than WHOLE, only q, k and v have to:
-    the maps can be pooled (``mha_viz.core.long``), and are made when they are read.
+    the maps can be pooled (``mha_viz.core.long``), and are made when they are read. Dropout cannot be pooled: it is Wrong there.
     """
     import torch
 
@@ -28,7 +29,13 @@ def synthetic(settings=None, *, engine="torch", dtype="float32"):
     check_layer_memory(s.embed_dim, s.kdim, s.vdim, s.num_heads)
     extra = s.add_bias_kv + s.add_zero_attn
     size, dropout = (s.N, s.num_heads, s.L, s.S + extra, s.embed_dim), s.training and s.dropout > 0
-    long = memory(*size) > WHOLE and max(s.L, s.S) <= POOLED and not dropout and engine == "torch"
+    if dropout and memory(*size) > WHOLE:
+        rule = (
+            f"draws dropout for every weight, and [N, H, L, S] = [{s.N}, {s.num_heads}, {s.L}, {s.S + extra}] of them would take "
+            f"{readable_size(memory(*size, dropout=True))}; without it maps of this size are pooled, up to {POOLED:,} tokens."
+        )
+        raise Wrong("training", True, rule, [{"training": False}, {"dropout": 0.0}])
+    long = memory(*size) > WHOLE and max(s.L, s.S) <= POOLED and engine == "torch"
     if long:
         check_projected_memory(s.N, s.L, s.S, s.embed_dim, dtype=dtype)
     else:

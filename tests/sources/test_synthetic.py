@@ -147,4 +147,7 @@ def test_maps_too_long_to_be_whole_are_there_to_be_pooled(monkeypatch):
     assert trace.shape == whole.shape == (1, 8, 60, 60)
     np.testing.assert_allclose(next(pooled(trace, shape=(60, 60))).largest, whole.weights[0, 0], atol=1e-6)
     assert np.array_equal(trace.weights, whole.weights)
-    assert not too_long(synthetic(replace(settings, training=True)))  # dropout has a number for every weight
+    with pytest.raises(Wrong, match="draws dropout for every weight") as wrong:
+        synthetic(replace(settings, training=True))
+    assert wrong.value.nearest == ({"training": False}, {"dropout": 0.0})
+    assert too_long(synthetic(replace(settings, training=True, dropout=0.0)))
