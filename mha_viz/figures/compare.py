@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 
 from mha_viz.analysis import choose, largest_changes
 from mha_viz.analysis.compare import common
+from mha_viz.core.sight import pooling_of
 from mha_viz.figures import around
 from mha_viz.figures.geometry import NARROW, arrange
 from mha_viz.figures.heads import looks_of, sides, ticks_width, widest_labels
@@ -82,9 +83,11 @@ class _Both:
         return trace.mean_weights[item] if self.head is None else trace.weights[item, self.head]  # [L, S]
 
     def _scale(self):
-        item = self.choice.item
+        """One for both, logarithmic of itself where the cells of either stand for blocks: the other's weights are told apart on it too."""
+        item, quantities = self.choice.item, [trace.quantity for trace in (self.a, self.b)]
         rows = [trace.weights[item][:, ~trace.query_padding[item]] for trace in (self.a, self.b)]
-        return Scale.of(rows, self.view, self.b.quantity)
+        own = self.view.scale != "auto" or not any(map(pooling_of, quantities))
+        return Scale.of(rows, self.view if own else replace(self.view, scale="log"), min(quantities, key=len))
 
     def _map(self, i, scale):
         trace, name = (self.a, self.b)[i], self.names[i]

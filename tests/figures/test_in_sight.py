@@ -124,3 +124,14 @@ def test_before_the_average_is_there_its_place_is_kept():
     assert [tile["head"] for tile in figure["layout"]["meta"]["tiles"]] == [0, 1, 0, None]
     assert "comes after the heads" in texts(figure) and "differs" not in texts(figure) and "average" not in heads.describe(seen, View())
     assert [panel["head"] for panel in drawn(lines.spec, seen, View())["layout"]["meta"]["panels"]] == [0]
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_beside_blocks_every_weight_is_told_apart(swapped):
+    """A long and B short, or the other way round: on a linear scale that ends at 1 the blocks would be blank."""
+    short = trace_of_call(Call(*(array[:, :, :30] for array in (CALL.q, CALL.k, CALL.v)), Mask(30, 30, causal=True)), later=True)
+    pair = [short, in_sight(TRACE, View())]
+    a, b = pair[::-1] if swapped else pair
+    bars = [difference_spec(a, b, View(scale=kind))["layout"].get("coloraxis9") for kind in ("auto", "log", "linear")]
+    assert bars[0] == bars[1] != bars[2]
+    assert bars[0]["colorbar"]["title"]["text"] == "weight, logarithmic"
