@@ -2,10 +2,12 @@
 
 import time
 from dataclasses import replace
+from functools import partial
 
 import streamlit as st
 
 from mha_viz.core.attend import memory, readable_size, too_long
+from mha_viz.core.rules import Wrong
 from mha_viz.core.sight import CELLS
 from mha_viz.pages.draft import CHOICES, PICTURE, draw
 from mha_viz.pages.toolbar import change, change_all, show
@@ -19,27 +21,30 @@ FIRST = 0.25  # seconds before somebody is told that a first head takes time
 
 def part_of(trace):
     """What draws the controls of which part of a long Trace is in sight; None of one that is shown whole."""
-    return part if too_long(trace) else None
+    return partial(part, *trace.shape[2:]) if too_long(trace) else None
 
 
-def part():
-    """Which queries and keys are in sight, and what stands for a block of them."""
+def part(L, S):
+    """Which of L queries and S keys are in sight, and what stands for a block of them."""
     view = st.session_state.view
-    for name, side in (("rows", "queries"), ("columns", "keys")):
+    for name, side, most in (("rows", "queries", L), ("columns", "keys", S)):
         typed = st.session_state.get(f"typed_{name}") if st.session_state.get("wrong_view") else None  # it stays to be mended
         st.session_state[f"view_{name}"] = ", ".join(map(str, getattr(view, name) or ())) if typed is None else typed
         st.text_input(
-            side, key=f"view_{name}", placeholder="all", on_change=take_span, args=(name,),
+            side, key=f"view_{name}", placeholder="all", on_change=take_span, args=(name, most),
             help=f"The first of them, and one beyond the last, as in “0, 128”. Up to {CELLS} are shown each, more in blocks. Empty: all.",
         )  # fmt: skip
     how = {"label_visibility": "visible", "horizontal": True, "options": list(POOLINGS), "format_func": POOLING_WORDS.get}
     show("pooling", st.radio, "a block shows", view.pooling, rerun=PICTURE, **how)
 
 
-def take_span(name):
-    text = st.session_state[f"view_{name}"]
-    span = tuple(part.strip() for part in text.split(",")) if text.strip() else None
-    change(**{name: span})
+def take_span(name, most):
+    text, before = st.session_state[f"view_{name}"], st.session_state.view
+    change(**{name: tuple(part.strip() for part in text.split(",")) if text.strip() else None})
+    span = getattr(st.session_state.view, name)
+    if st.session_state.wrong_view is None and span is not None and span[0] >= most:
+        st.session_state.view = before
+        st.session_state.wrong_view = Wrong(name, text, f"begins beyond the last of {most:,}, which is {most - 1:,}.")
     st.session_state[f"typed_{name}"] = text
     draw(CHOICES)
 
@@ -111,8 +116,6 @@ def go_on(place):
     state, missing = st.session_state, unfinished()
     state.whole_page = False
     if not missing:
-        for maps in state.in_sight[:1]:
-            say_size(place, maps.trace)
         return
     maps = missing[0]
     with place, st.container(horizontal=True, vertical_alignment="center", key="long_progress"):
@@ -133,14 +136,19 @@ def unfinished():
     return [maps for maps in (*st.session_state.in_sight, *st.session_state.later) if not maps.complete]
 
 
-def say_size(place, trace):
-    """Why these maps are not there whole, and how to look closer, or at all of them again."""
-    view, (_, H, L, S) = st.session_state.view, trace.shape
-    with place, st.container(horizontal=True, vertical_alignment="center", key="long_size"):
-        if view.rows or view.columns:
+def say_size(trace):
+    """Why the maps of this Trace are not there whole, and how to look closer, or at all of them again; nothing while they are made."""
+    if unfinished():
+        return
+    from mha_viz.analysis.long_maps import looked_at
+
+    _, H, L, S = trace.shape
+    a_part = any(looked_at(trace, st.session_state.view)[1:3])
+    with st.container(horizontal=True, vertical_alignment="center", key="long_size"):
+        if a_part:
             st.button("Whole map", key="long_whole", on_click=change_all, kwargs={"rows": None, "columns": None})
         size = readable_size(memory(1, H, L, S, H * trace.call.q.shape[3]))
-        how = "Esc in it, or Whole map, leads back." if view.rows or view.columns else "Drag over a large map to look closer."
+        how = "Esc in it, or Whole map, leads back." if a_part else "Drag over a large map to look closer."
         st.caption(f"{L:,} × {S:,}: whole, the maps of one batch item would take {size}. {how}", width="content")
 
 

@@ -62,6 +62,8 @@ def heads_and_average(subject, choose_cells, on_look=None):
     shown = Shown(subject.source, trace, view, a=pinned)
     keep_for_saving(OnScreen(shown, name=f"attention-item{choice.item}", live=True))
     with st.container(key="findings"):
+        if trace.tokens.sight is not None:
+            long.say_size(changed)
         say_wrong_view()
         for wrong in wrong_change:
             say_error(wrong)

@@ -68,6 +68,9 @@ def test_rows_and_columns_can_be_typed():
     set_to(at, "view_rows", "30, 10")
     assert "must be a first number and one beyond the last" in at.error[0].value and held(at)["view_rows"] == "30, 10"
     assert "exact: queries 10–29" in words(at)
+    set_to(at, "view_rows", "300, 400")
+    assert "begins beyond the last of 300, which is 299" in at.error[0].value and held(at)["view_rows"] == "300, 400"
+    assert "exact: queries 10–29" in words(at) and at.query_params["rows"] == "10,30"
     press(at, "Whole map")
     assert "queries 0–299, keys 0–299" in words(at) and "rows" not in at.query_params
 
@@ -86,6 +89,18 @@ def test_every_view_of_whole_maps_is_there(view):
     at = opened(**SIZE, seed="106", **view)
     assert not at.exception and not at.error and not at.warning, [*at.error, *at.warning]
     assert sent(at)
+
+
+def test_maps_with_dropout_are_not_made_whole():
+    at = opened(**SIZE, seed="110", training="1", dropout="0.1")
+    assert not at.exception and "draws dropout for every weight" in at.error[0].value
+    press(at, "training = 0")
+    assert not at.error and heads(at) == EVERY
+
+
+def test_nothing_leads_back_to_the_whole_from_the_whole():
+    at = opened(**SIZE, seed="111", rows="300,400")
+    assert "queries 0–299, keys 0–299" in words(at) and "Whole map" not in [button.label for button in at.button]
 
 
 def test_statistics_are_read_from_all_rows_when_they_are_asked_for():

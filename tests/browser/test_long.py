@@ -46,4 +46,6 @@ def test_zooming_brings_every_weight_into_sight_and_leads_back(person):
     assert closer[0] <= query < closer[1]
     page.get_by_role("button", name="Whole map").click()
     eventually(lambda: "rows" not in person.query() and "queries 0–5,631" in page.evaluate(TITLES))
+    eventually(lambda: page.get_by_text("Drag over a large map to look closer").count() == 1)
+    assert page.get_by_role("button", name="Whole map").count() == 0
     person.saw_nothing_wrong()
