@@ -14,7 +14,7 @@ from mha_viz.figures.heads import looks_of, sides, ticks_width, widest_labels
 from mha_viz.figures.labels import name_of
 from mha_viz.figures.parts import ALL
 from mha_viz.figures.picture import Large, Map, Tiles, large_pool, picture, strip_pool
-from mha_viz.figures.scale import Scale
+from mha_viz.figures.scale import Scale, rows_of
 from mha_viz.figures.theme import THEMES
 
 
@@ -84,8 +84,8 @@ class _Both:
 
     def _scale(self):
         """One for both, logarithmic of itself where the cells of either stand for blocks: the other's weights are told apart on it too."""
-        item, quantities = self.choice.item, [trace.quantity for trace in (self.a, self.b)]
-        rows = [trace.weights[item][:, ~trace.query_padding[item]] for trace in (self.a, self.b)]
+        quantities = [trace.quantity for trace in (self.a, self.b)]
+        rows = [array for trace in (self.a, self.b) for array in rows_of(trace, self.choice.item)]
         own = self.view.scale != "auto" or not any(map(pooling_of, quantities))
         return Scale.of(rows, self.view if own else replace(self.view, scale="log"), min(quantities, key=len))
 

@@ -140,13 +140,16 @@ class Scale:
 
 
 def scale_of(trace, item, view):
-    """The Scale of ``view`` for the maps of one batch item: those of its heads, and of what is in sight of a longer one their average,
-    whose largest in a block may be less than any head's."""
+    """The Scale of ``view`` for the maps of one batch item."""
+    return Scale.of(rows_of(trace, item), view, trace.quantity)
+
+
+def rows_of(trace, item):
+    """What a Scale is made of: the weights of an item's real queries in all heads [H, R, S], and of what is in sight of a longer sequence
+    on average [R, S], where the largest of a block may be less than any head's."""
     real = ~trace.query_padding[item]  # [L]
-    rows = [trace.weights[item][:, real]]
-    if trace.tokens.sight is not None and trace.has("mean_weights"):
-        rows.append(trace.mean_weights[item][real])
-    return Scale.of(rows, view, trace.quantity)
+    average = [trace.mean_weights[item][real]] if trace.tokens.sight is not None and trace.has("mean_weights") else []
+    return [trace.weights[item][:, real], *average]
 
 
 def largest_weight(weights, padding):
