@@ -31,7 +31,7 @@ class Streamed:
     def read(self, head, block):
         allowed, real = self._allowed(block.start, block.start + len(block.p))  # [1|H, n, S], [n]
         if not self.mask.extra:  # what lies behind the last key that any of these rows may see changes nothing
-            allowed = allowed[..., : block.first + block.p.shape[1]]
+            allowed = allowed[..., : max(block.first + block.p.shape[1], 1)]  # the largest of no weights is none
         real = np.flatnonzero(real & ~block.undefined)  # [R]
         p = np.zeros((1, len(real), allowed.shape[-1]), block.p.dtype)  # [1, R, S]
         for keys, part in block.parts():

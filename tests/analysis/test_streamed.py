@@ -49,3 +49,9 @@ def test_the_difference_from_the_average_is_that_of_the_whole(call):
         patch.setattr(long, "ROWS", 7)
         list(long.averaging(trace, item=1, read=apart.read))
     np.testing.assert_allclose(apart.values, statistic(trace, 1, "difference"), atol=2e-5)
+
+
+def test_rows_of_which_none_sees_a_key_say_nothing():
+    """Twenty queries after five keys, causal: the first fifteen come before them all."""
+    q, k = (np.random.default_rng(0).normal(size=(1, 2, length, 4)).astype(np.float32) for length in (20, 5))
+    assert agree(trace_of_call(Call(q, k, mask=Mask(20, 5, causal=True))))
