@@ -20,9 +20,14 @@ TOLD = {  # of a view, what it is called; {heads} are those that are shown
 SAID = {  # of a mask, by the field of Settings
     "causal": lambda s: "causal" if s.causal else "",
     "window": lambda s: f"window of {s.window}" if s.window is not None else "",
-    "padding": lambda s: f"{', '.join(map(str, s.padding))} padded tokens per item, {s.padding_side}" if any(s.padding) else "",
+    "padding": lambda s: f"{padded(s)} padded tokens per item, {s.padding_side}" if any(s.padding) else "",
     "attn_mask": lambda s: "a mask of its own" if s.attn_mask else "",
 }
+
+
+def padded(s):
+    """How many tokens of each batch item are padded: those that are not named have none."""
+    return ", ".join(map(str, (*s.padding, *[0] * (s.N - len(s.padding)))))
 
 
 def caption(shown, name):

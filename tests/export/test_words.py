@@ -14,7 +14,7 @@ def what(**asked):
 def test_a_caption_says_what_of_what_with_which_shapes_settings_and_versions():
     said = caption(what(address="?num_heads=4&causal=1&head=2&item=1", heads="2,mean"), "pair")
     assert said.startswith("Attention of head 2 beside the average of all heads, batch item 1 of untrained layer, seed 7.")
-    assert "[N, H, L, S] = [3, 4, 20, 20]; causal, 3 padded tokens per item, right." in said
+    assert "[N, H, L, S] = [3, 4, 20, 20]; causal, 3, 0, 0 padded tokens per item, right." in said
     assert "Settings: ?num_heads=4&causal=1&item=1&head=2." in said
     assert "MHA Explorer" in said and "torch 2." in said and "numpy" in said
 
