@@ -155,10 +155,15 @@ def nothing(sight):
     return Pooled(0, None, sight, blank, blank, np.zeros(shape, bool))
 
 
-def open_in_sight(trace, sight, choice):
-    """(a Trace of one query and the keys around the chosen one, the Derivation in it) of the cell in the middle of the block that is
-    chosen of what is in ``sight`` of a long Trace: the number is made of its whole row, and no other row is computed."""
-    query, key = sight.middle(0, choice.query), sight.middle(1, choice.key)
+def open_in_sight(trace, sight, choice, view):
+    """(a Trace of one query and the keys around the chosen one, the Derivation in it) of one cell of the block that is chosen of what is
+    in ``sight`` of a long Trace: the one that the View names, or the one in the middle. The number is made of its whole row, and no
+    other row is computed."""
+    blocks, named = (choice.query, choice.key), view.cell or (None, None)
+    query, key = (
+        sight.middle(side, block) if place is None or sight.block(side, place) != block else place
+        for side, (block, place) in enumerate(zip(blocks, named, strict=True))
+    )
     row = trace_of_call(rows_of(trace, query, query + 1))
     row = changed(row, Intervention(trace.off)) if trace.off else row
     opened = open_number(row, choice.item, choice.head, 0, key)

@@ -64,7 +64,7 @@ class Shown:
         """(Trace, Derivation) of the chosen number; of a long sequence the Trace holds one query and the keys around the chosen one."""
         trace, c = self.trace.plain, self.choice
         if self.sight is not None:
-            return open_in_sight(trace, self.sight, c)
+            return open_in_sight(trace, self.sight, c, self.view)
         return trace, open_number(trace, c.item, c.head, c.query, c.key)
 
     @property

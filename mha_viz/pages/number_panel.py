@@ -18,6 +18,9 @@ def number_panel(shown, look):
     from mha_viz.figures import number
 
     trace, d = shown.opened
+    if shown.sight is not None and not shown.sight.exact:
+        one = f"query {trace.tokens.place(0, d.query):,} and key {trace.tokens.place(1, d.key):,}"
+        st.caption(f"The chosen cell stands for a block of weights. Opened is one of them, {one}; closer, each can be chosen.")
     if d.products is not None:
         draw(number.terms(trace, d, **look), number.describe_terms(trace, d), "terms")
     st.html(f"<ol class='derivation'>{''.join(f'<li>{step}</li>' for step in steps(trace, d))}</ol>")

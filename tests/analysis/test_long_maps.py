@@ -136,7 +136,7 @@ def test_a_number_is_opened_as_in_the_whole(call, off, data):
     seen = in_sight(trace, View(item=1, rows=(query, query + 1), columns=(key, key + 1)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(long_maps, "SIDE", 9)
-        part, found = open_in_sight(trace, seen.tokens.sight, choose(seen, View(item=1, head=1)))
+        part, found = open_in_sight(trace, seen.tokens.sight, choose(seen, View(item=1, head=1)), View())
     whole = open_number(trace, 1, 1, query, key)
     first = part.tokens.sight.columns[0]
     assert (found.query, found.key + first) == (0, key) and part.shape[3] == min(9, S)
@@ -147,3 +147,13 @@ def test_a_number_is_opened_as_in_the_whole(call, off, data):
         if ours is not None:
             np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-5, err_msg=name)
     np.testing.assert_allclose(found.exponentials, whole.exponentials[first : first + 9], rtol=0, atol=1e-5)
+
+
+def test_of_a_block_the_cell_that_is_named_is_opened():
+    trace = trace_of_call(Call(*(np.random.default_rng(0).normal(size=(1, 2, 600, 4)) for _ in range(3))))
+    for named, opened in ((View(), (301, 301)), (View(cell=(300, 302)), (300, 302)), (View(cell=(None, 302)), (301, 302))):
+        seen = in_sight(trace, View())
+        choice = choose(seen, View(cell=(300, 300)))
+        part, found = open_in_sight(trace, seen.tokens.sight, choice, named)
+        assert (part.tokens.place(0, found.query), part.tokens.place(1, found.key)) == opened
+        assert found.weight == pytest.approx(trace.weights[0, choice.head, opened[0], opened[1]])
