@@ -139,6 +139,7 @@ def unfinished():
 def say_size(trace):
     """Why the maps of this Trace are not there whole, and how to look closer, or at all of them again; nothing while they are made."""
     if unfinished():
+        st.empty()  # or what was said of another layer would stand there meanwhile
         return
     from mha_viz.analysis.long_maps import looked_at
 
