@@ -143,14 +143,15 @@ def say_size(trace):
         return
     from mha_viz.analysis.long_maps import looked_at
 
-    _, H, L, S = trace.shape
+    N, H, L, S = trace.shape
+    items = f"{N} batch items" if N > 1 else "one batch item"
     a_part = any(looked_at(trace, st.session_state.view)[1:3])
     with st.container(horizontal=True, vertical_alignment="center", key="long_size"):
         if a_part:
             st.button("Whole map", key="long_whole", on_click=change_all, kwargs={"rows": None, "columns": None})
-        size = readable_size(memory(1, H, L, S, H * trace.call.q.shape[3]))
+        size = readable_size(memory(N, H, L, S, H * trace.call.q.shape[3]))
         how = "Esc in it, or Whole map, leads back." if a_part else "Drag over a large map to look closer."
-        st.caption(f"{L:,} × {S:,}: whole, the maps of one batch item would take {size}. {how}", width="content")
+        st.caption(f"{L:,} × {S:,}: whole, the maps of {items} would take {size}. {how}", width="content")
 
 
 def told(maps):

@@ -41,6 +41,11 @@ def test_all_heads_come_and_their_average():
     assert any("whole, the maps of one batch item would take" in caption.value for caption in at.caption)
 
 
+def test_what_makes_them_too_long_is_told_of_all_batch_items():
+    at = opened(**SIZE | {"batch_size": "2"}, seed="112")
+    assert any("whole, the maps of 2 batch items would take 7." in caption.value for caption in at.caption)
+
+
 def test_somebody_stops_and_goes_on(monkeypatch):
     from mha_viz.analysis import long_maps
 
