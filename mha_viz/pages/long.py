@@ -7,7 +7,6 @@ from functools import partial
 import streamlit as st
 
 from mha_viz.core.attend import memory, readable_size, too_long
-from mha_viz.core.rules import Wrong
 from mha_viz.core.sight import CELLS
 from mha_viz.pages.draft import CHOICES, PICTURE, draw
 from mha_viz.pages.toolbar import change, change_all, show
@@ -21,31 +20,31 @@ FIRST = 0.25  # seconds before somebody is told that a first head takes time
 
 def part_of(trace):
     """What draws the controls of which part of a long Trace is in sight; None of one that is shown whole."""
-    return partial(part, *trace.shape[2:]) if too_long(trace) else None
+    return partial(part, trace.shape) if too_long(trace) else None
 
 
-def part(L, S):
-    """Which of L queries and S keys are in sight, and what stands for a block of them."""
+def part(shape):
+    """Which queries and keys of maps of this shape are in sight, and what stands for a block of them."""
     view = st.session_state.view
-    for name, side, most in (("rows", "queries", L), ("columns", "keys", S)):
+    for name, side in (("rows", "queries"), ("columns", "keys")):
         typed = st.session_state.get(f"typed_{name}") if st.session_state.get("wrong_view") else None  # it stays to be mended
         st.session_state[f"view_{name}"] = ", ".join(map(str, getattr(view, name) or ())) if typed is None else typed
         st.text_input(
-            side, key=f"view_{name}", placeholder="all", on_change=take_span, args=(name, most),
+            side, key=f"view_{name}", placeholder="all", on_change=take_span, args=(name, shape),
             help=f"The first of them, and one beyond the last, as in “0, 128”. Up to {CELLS} are shown each, more in blocks. Empty: all.",
         )  # fmt: skip
     how = {"label_visibility": "visible", "horizontal": True, "options": list(POOLINGS), "format_func": POOLING_WORDS.get}
     show("pooling", st.radio, "a block shows", view.pooling, rerun=PICTURE, **how)
 
 
-def take_span(name, most):
-    text, before = st.session_state[f"view_{name}"], st.session_state.view
+def take_span(name, shape):
+    state, before = st.session_state, st.session_state.view
+    text = state[f"view_{name}"]
     change(**{name: tuple(part.strip() for part in text.split(",")) if text.strip() else None})
-    span = getattr(st.session_state.view, name)
-    if st.session_state.wrong_view is None and span is not None and span[0] >= most:
-        st.session_state.view = before
-        st.session_state.wrong_view = Wrong(name, text, f"begins beyond the last of {most:,}, which is {most - 1:,}.")
-    st.session_state[f"typed_{name}"] = text
+    beyond = [wrong for wrong in state.view.misfits(*shape) if wrong.argument == name]
+    if state.wrong_view is None and beyond:
+        state.view, state.wrong_view = before, beyond[0]
+    state[f"typed_{name}"] = text
     draw(CHOICES)
 
 

@@ -121,11 +121,13 @@ class View:
         check(self)
 
     def misfits(self, N, H, L, S):
-        """A Wrong for each field that points beyond weights of [N, H, L, S]; ``choose`` takes the default in its place."""
+        """A Wrong for each field that points beyond weights of [N, H, L, S], a part in sight by its first row or column; whoever shows
+        them takes the default in its place."""
         query, key = self.cell or (None, None)
+        first, left = (span and span[0] for span in (self.rows, self.columns))
         pointed = [("item", self.item, N), ("head", self.head, H)]
         pointed += [("heads", head, H) for head in self.heads or ()]
-        pointed += [("cell", query, L), ("cell", key, S), ("token", self.token, L)]
+        pointed += [("cell", query, L), ("cell", key, S), ("rows", first, L), ("columns", left, S), ("token", self.token, L)]
         return [
             Wrong(
                 name, getattr(self, name), f"points to {index}, and there are {count}, from 0 to {count - 1}.", [{name: None}]

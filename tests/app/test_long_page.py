@@ -74,7 +74,7 @@ def test_rows_and_columns_can_be_typed():
     assert "must be a first number and one beyond the last" in at.error[0].value and held(at)["view_rows"] == "30, 10"
     assert "exact: queries 10–29" in words(at)
     set_to(at, "view_rows", "300, 400")
-    assert "begins beyond the last of 300, which is 299" in at.error[0].value and held(at)["view_rows"] == "300, 400"
+    assert "points to 300, and there are 300, from 0 to 299" in at.error[0].value and held(at)["view_rows"] == "300, 400"
     assert "exact: queries 10–29" in words(at) and at.query_params["rows"] == "10,30"
     press(at, "Whole map")
     assert "queries 0–299, keys 0–299" in words(at) and "rows" not in at.query_params
