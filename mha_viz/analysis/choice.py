@@ -65,6 +65,15 @@ def cell_of(trace, view):
     return (None, None) if (query or 0) >= L or (key or 0) >= S else (query, key)
 
 
+def place_of(trace, view, choice):
+    """(query, key) in the whole sequence of the cell of a Choice: of a block the one that the View names, else the one in its middle."""
+    sight, named, found = trace.tokens.sight, view.cell or (None, None), []
+    for side, (block, place) in enumerate(zip((choice.query, choice.key), named, strict=True)):
+        inside = sight is not None and place is not None and sight.block(side, place) == block
+        found.append(place if inside else trace.tokens.place(side, block))
+    return tuple(found)
+
+
 def _striking_cell(trace, item, head, query, key):
     """(query, key) of the largest weight in the middle row, where causal rows see some keys, not one; or in the given row or column."""
     weights = trace.probabilities[item, head]  # [L, S]

@@ -155,25 +155,19 @@ def nothing(sight):
     return Pooled(0, None, sight, blank, blank, np.zeros(shape, bool))
 
 
-def open_in_sight(trace, sight, choice, view):
-    """(a Trace of one query and the keys around the chosen one, the Derivation in it) of one cell of the block that is chosen of what is
-    in ``sight`` of a long Trace: the one that the View names, or the one in the middle. The number is made of its whole row, and no
-    other row is computed."""
-    blocks, named = (choice.query, choice.key), view.cell or (None, None)
-    query, key = (
-        sight.middle(side, block) if place is None or sight.block(side, place) != block else place
-        for side, (block, place) in enumerate(zip(blocks, named, strict=True))
-    )
+def open_in_sight(trace, item, head, query, key):
+    """(a Trace of one query and the keys around this one, the Derivation in it) of one cell of a long Trace: the number is made of its
+    whole row, and no other row is computed."""
     row = trace_of_call(rows_of(trace, query, query + 1))
     row = changed(row, Intervention(trace.off)) if trace.off else row
-    opened = open_number(row, choice.item, choice.head, 0, key)
+    opened = open_number(row, item, head, 0, key)
     _, columns = around(trace, View(cell=(query, key)))
     part = slice(*columns)
     maps = {name: getattr(row, name)[..., part] for name in ("weights", "probabilities", "mean_weights", "mask")}
     others = {name: getattr(row, name) for name in ("undefined", "mask_bias", "dropped")}
     tokens = trace.tokens.seen(Sight.of(*trace.shape[2:], (query, query + 1), columns))
     cut = {name: None if (of_row := getattr(opened, name)) is None else of_row[part] for name in ("masked_scores", "exponentials")}
-    cut["hidden_by"] = rules_hiding(call_of(trace).mask.alone(choice.item, choice.head), query, key)
+    cut["hidden_by"] = rules_hiding(call_of(trace).mask.alone(item, head), query, key)
     return Trace(maps | others, tokens=tokens, name=trace.name, off=trace.off), replace(opened, key=key - columns[0], **cut)
 
 

@@ -3,14 +3,15 @@
 Each leaves ``weights`` [N, H, L, S] behind, as they are shown (of heads that are off, what was put there; by norms where the View says
 so), their ``average`` [N, L, S], ``output`` [N, L, E] where it is known, and, unless the average alone was asked for, ``shown_heads``
 [heads, L, S] of the item, in the order on screen. Of a long sequence, of which a part or blocks are on screen, all of that is whole, and
-the chosen cell is the one in the middle of its block. Where another setting of the layer is pinned as A, programs compute that too, and
-leave ``change`` [N, H, L, S] behind, B − A.
+the chosen cell is the one that the address names in its block, or the one in the middle. Where another setting of the layer is pinned as
+A, programs compute that too, and leave ``change`` [N, H, L, S] behind, B − A.
 """
 
 from dataclasses import replace
 from textwrap import indent
 
 from mha_viz.analysis import choose
+from mha_viz.analysis.choice import place_of
 from mha_viz.analysis.norms import by_norms
 from mha_viz.core.attend import memory, readable_size
 from mha_viz.core.rules import Wrong
@@ -69,8 +70,9 @@ def pytest_case(shown):
 
 def choice_of(shown):
     """The Choice of what is on screen, of the heads that were asked for; its cell by its place in the whole maps."""
-    c, place = choose(shown.trace, shown.alone(shown.view.arrangement)), shown.trace.tokens.place
-    return replace(c, query=place(0, c.query), key=place(1, c.key))
+    c = choose(shown.trace, shown.alone(shown.view.arrangement))
+    query, key = place_of(shown.trace, shown.view, c)
+    return replace(c, query=query, key=key)
 
 
 def opening(shown, origin, lines):

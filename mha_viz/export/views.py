@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from mha_viz.analysis import choose
+from mha_viz.analysis.choice import place_of
 from mha_viz.analysis.long_maps import finished, in_small, open_in_sight
 from mha_viz.analysis.number import open_number
 from mha_viz.core.rules import Wrong
@@ -64,7 +65,7 @@ class Shown:
         """(Trace, Derivation) of the chosen number; of a long sequence the Trace holds one query and the keys around the chosen one."""
         trace, c = self.trace.plain, self.choice
         if self.sight is not None:
-            return open_in_sight(trace, self.sight, c, self.view)
+            return open_in_sight(trace, c.item, c.head, *place_of(self.trace, self.view, c))
         return trace, open_number(trace, c.item, c.head, c.query, c.key)
 
     @property

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mha_viz.analysis import choose, long_maps, open_number, statistic, why_not
+from mha_viz.analysis.choice import place_of
 from mha_viz.analysis.long_maps import LongMaps, in_sight, open_in_sight
 from mha_viz.analysis.norms import shown_trace
 from mha_viz.analysis.statistics import STATISTICS, is_known
@@ -133,10 +134,9 @@ def test_a_number_is_opened_as_in_the_whole(call, off, data):
     trace = changed(trace, Intervention({1: off})) if off else trace
     L, S = trace.shape[2:]
     query, key = data.draw(st.integers(0, L - 1)), data.draw(st.integers(0, S - 1))
-    seen = in_sight(trace, View(item=1, rows=(query, query + 1), columns=(key, key + 1)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(long_maps, "SIDE", 9)
-        part, found = open_in_sight(trace, seen.tokens.sight, choose(seen, View(item=1, head=1)), View())
+        part, found = open_in_sight(trace, 1, 1, query, key)
     whole = open_number(trace, 1, 1, query, key)
     first = part.tokens.sight.columns[0]
     assert (found.query, found.key + first) == (0, key) and part.shape[3] == min(9, S)
@@ -154,6 +154,7 @@ def test_of_a_block_the_cell_that_is_named_is_opened():
     for named, opened in ((View(), (301, 301)), (View(cell=(300, 302)), (300, 302)), (View(cell=(None, 302)), (301, 302))):
         seen = in_sight(trace, View())
         choice = choose(seen, View(cell=(300, 300)))
-        part, found = open_in_sight(trace, seen.tokens.sight, choice, named)
+        assert place_of(seen, named, choice) == opened
+        part, found = open_in_sight(trace, 0, choice.head, *place_of(seen, named, choice))
         assert (part.tokens.place(0, found.query), part.tokens.place(1, found.key)) == opened
         assert found.weight == pytest.approx(trace.weights[0, choice.head, opened[0], opened[1]])

@@ -200,11 +200,13 @@ def test_a_window_is_around_the_chosen_cell(long):
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"), [({"view": "steps"}, "would need the whole maps"), ({"heads": "4"}, "points to head 4")]
-)
+    ("asked", "said"),
+    [({"view": "steps"}, "would need the whole maps"), ({"heads": "4"}, "points to head 4"),
+     ({}, "rows = .*points to 40, and there are 40")],
+)  # fmt: skip
 def test_what_a_long_sequence_does_not_have_is_named(long, asked, said):
     with pytest.raises(Wrong, match=said):
-        spec_of(Figure(address=long, **asked))
+        spec_of(Figure(address=long if asked else f"{long}&rows=40,50", **asked))
 
 
 def test_parts_of_a_long_sequence_can_be_left_out(long):

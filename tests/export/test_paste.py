@@ -324,7 +324,7 @@ def long(monkeypatch, address):
 
 
 @by_language
-@pytest.mark.parametrize(("part", "query", "key"), [("&rows=20,60&columns=0,60", 25, 12), ("", 25, 13)])  # a cell; a block of 2 × 2
+@pytest.mark.parametrize(("part", "query", "key"), [("&rows=20,60&columns=0,60", 25, 12), ("", 25, 12)])  # a cell; one of a block of 2 × 2
 def test_a_program_of_a_long_sequence_computes_the_whole_and_names_the_cell_in_it(part, query, key, language, monkeypatch):
     what, whole = long(monkeypatch, LONG + part)
     told = PROGRAMS[language](what)
