@@ -5,7 +5,6 @@ const CONFIG = { displayModeBar: false, doubleClick: false, showTips: false };
 const TWICE = 400; // ms between the clicks of a double click
 const HELD = 80; // ms after which an arrow key is no longer held: until then its spots are not sent
 const PATIENCE = 1500; // ms that a first picture of the wrong width waits for the right one
-const KEPT = 60_000; // ms that a file is there to be saved
 let count = 0; // of pictures, for ids
 const pictures = new WeakMap(); // a component's element → its Picture, which outlives every update
 
@@ -93,19 +92,11 @@ class Picture {
 
   // Saves what is on screen, or another figure, where the server asks for it with a serial that is new since the picture is here.
   async save() {
-    const before = this.saved, { format, name, serial = 0, figure, scale, size } = this.saving ?? {};
+    const before = this.saved, { serial = 0, figure, ...asked } = this.saving ?? {};
     this.saved = serial;
     if (before === undefined || serial === 0 || serial === before) return;
-    try {
-      const { data, layout } = figure ?? this.plot;
-      const file = await pictureOf(window.Plotly, { data, layout }, format, { scale, size: size ?? undefined });
-      const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(file), download: `${name}.${format}` });
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), KEPT);
-      this.say(`Saved ${link.download}.`);
-    } catch (error) {
-      this.say(`Not saved: ${error instanceof TooLarge ? `${format.toUpperCase()} ` : ""}${error.message}`, true);
-    }
+    const { words, matters } = await download(figure ?? this.plot, asked);
+    this.say(words, matters);
   }
 
   // To who hears the page, and where it `matters` to all.

@@ -13,7 +13,7 @@ from mha_viz.figures.serial import to_json
 DEFAULT_WIDTH = 1104  # px, until the browser has told: a window of 1440 with an open sidebar
 
 _HERE = Path(__file__).parent
-_SCRIPTS = ("live.js", "maps.js", "pointing.js", "lines.js", "columns.js", "../export/picture.js")
+_SCRIPTS = ("live.js", "maps.js", "pointing.js", "lines.js", "columns.js", "download.js", "../export/picture.js")
 _mount = st.components.v2.component(
     "mha_live",
     html=(_HERE / "live.html").read_text("utf-8"),

@@ -6,30 +6,12 @@ import streamlit as st
 
 from mha_viz.figures.serial import to_json
 
-_PICTURE = (Path(__file__).parents[1] / "export" / "picture.js").read_text("utf-8")
+_HERE = Path(__file__).parent
 _mount = st.components.v2.component(
     "mha_saver",
     html="<p class='mha-saver' role='status'></p>",
     css=".mha-saver { margin: 0; font-size: 0.875rem; } .mha-saver:empty { display: none; }",
-    js=_PICTURE
-    + """
-    const told = new WeakMap(); // a component's element → the serial of what it was last asked for
-    export default async function ({ data, parentElement }) {
-      const { format, name, serial, figure, scale, size } = JSON.parse(new TextDecoder().decode(data));
-      const before = told.get(parentElement), status = parentElement.querySelector(".mha-saver");
-      told.set(parentElement, serial);
-      if (before === undefined || serial === before) return; // asked for before this was here
-      try {
-        const file = await pictureOf(window.Plotly, figure, format, { scale, size: size ?? undefined });
-        const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(file), download: `${name}.${format}` });
-        link.click();
-        setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
-        status.textContent = `Saved ${link.download}.`;
-      } catch (error) {
-        status.textContent = `Not saved: ${error instanceof TooLarge ? `${format.toUpperCase()} ` : ""}${error.message}`;
-      }
-    }
-    """,
+    js="\n".join((_HERE / name).read_text("utf-8") for name in ("saver.js", "download.js", "../export/picture.js")),
 )
 
 
