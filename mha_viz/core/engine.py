@@ -14,6 +14,7 @@ from torch.nn import functional as F
 
 from mha_viz.core.trace import Trace
 
+HALVES = (torch.float16, torch.bfloat16)
 LARGE = 2**20  # weights; fresh memory for so large a map costs more than its softmax, which PyTorch can do in place
 
 
@@ -103,8 +104,12 @@ class Steps:
         if self.rules.empty:
             return torch.softmax(self.scores, dim=-1)  # [N·H, L, S]
         added = torch.from_numpy(np.where(self.hidden, np.float32(-np.inf), np.float32(0))).to(self.dtype)  # [1|N, 1|H, L, S]
-        added = added if self.mask_bias is None else added + self.mask_bias
-        masked = (self.heads(self.scores) + added).flatten(0, 1)  # [N·H, L, S]
+        if self.mask_bias is None and self.dtype not in HALVES:  # 0 and −∞ change no digit, whoever adds them
+            masked = (self.heads(self.scores) + added).flatten(0, 1)  # [N·H, L, S]
+        else:  # PyTorch adds the mask before it rounds the product: other last digits, and no ∞ − ∞ where float16 overflows
+            added = added if self.mask_bias is None else added + self.mask_bias
+            masked = added.expand(self.shape).clone(memory_format=torch.contiguous_format).flatten(0, 1)  # [N·H, L, S]
+            masked.baddbmm_(self.q * self.scale, self.k.transpose(-2, -1))
         in_place = masked if masked.nelement() > LARGE else None
         return torch.softmax(masked, dim=-1, out=in_place)  # [N·H, L, S]
 
