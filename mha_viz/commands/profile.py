@@ -78,7 +78,7 @@ def point_of(point):
 
 def told(results):
     """The lines of the table, of the exponents, and of what to think of them."""
-    from mha_viz.core.attend import readable_size
+    from mha_viz.core.memory import readable_size
     from mha_viz.studies.profile_results import exponent
 
     yield f"{'weights':<8}{'heads':>6}{'length':>8}{'median':>12}{'quartiles':>19}{'peak':>12}{'formula':>12}{'GFLOP/s':>9}"

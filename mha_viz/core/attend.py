@@ -1,18 +1,14 @@
 """``attend``: one layer, one batch, one Trace."""
 
-import bisect
 from functools import partial
 
-import psutil
-
 from mha_viz.core.call import Call
+from mha_viz.core.memory import check_memory, check_projected_memory
 from mha_viz.core.rules import Shape, Wrong, one_of
 from mha_viz.core.trace import Trace
 
 ENGINES = ("torch", "numpy")
 DTYPES = ("float32", "float64", "float16", "bfloat16")
-WHOLE = 2**30  # bytes of a Trace up to which its maps are kept whole, and looked at at once
-ALWAYS_FREE = 2**26  # bytes; a Trace that takes less is not worth asking the system, which takes as long as a small one
 
 
 def attend(
@@ -88,14 +84,6 @@ def _checked(fields, check, no_dropout):
     return {name: checked(make) for name, make in fields.items()}
 
 
-def too_long(trace):
-    """True for a Trace whose maps are better not read, as they take more than WHOLE: see ``mha_viz.core.long``."""
-    if trace.call is None:
-        return False
-    N, H, L, S = trace.shape
-    return memory(N, H, L, S, H * trace.call.q.shape[3]) > WHOLE
-
-
 def call_of(trace):
     """The Call that holds what a Trace with q and k holds, dropout left out."""
     if trace.call is not None:
@@ -117,99 +105,6 @@ def draw_dropout(shape, p, generator, dtype):
     if p < 1:
         noise.div_(1 - p)
     return (noise.float() if dtype == "bfloat16" else noise).numpy().reshape(shape)  # [N, H, L, S]
-
-
-def memory(N, H, L, S, E, *, dtype="float32", dropout=False):
-    """Bytes that a Trace of this size holds once every field has been read, the input not counted.
-
-    Maps [N, H, L, S]: scores and probabilities, with dropout also the draw, the weights and what was dropped; at most a byte a
-    cell for the mask. Then the average [N, L, S] and seven tensors of tokens. bfloat16 is kept and leaves as float32 besides.
-    """
-    size = {"float64": 8, "bfloat16": 6, "float16": 2}.get(dtype, 4)
-    a_cell = 4 * size + 2 if dropout else 2 * size + 1
-    return N * H * L * S * a_cell + N * L * S * size + 7 * N * max(L, S) * E * size
-
-
-def check_memory(N, H, L, S, E, *, dtype="float32", dropout=False, available=None):
-    """Raises Wrong where the Trace would take more than half of the memory that is free.
-
-    It advises the longest ``seq_len``, the longest ``source_len`` (where the keys are a sequence of their own) and the largest
-    ``batch_size`` that would fit, each with everything else unchanged. ``available`` is in bytes, what is free now where None.
-    """
-
-    def needed(N=N, L=L, S=S):
-        return memory(N, H, L, S, E, dtype=dtype, dropout=dropout)
-
-    if available is None and needed() <= ALWAYS_FREE:
-        return
-    available, fits = _free(available)
-    if fits(needed()):
-        return
-    extra = S - L  # columns of add_bias_kv and add_zero_attn, which stay when a sequence that attends to itself is shortened
-    if 0 <= extra <= 2:
-        most = {"seq_len": largest(L, lambda length: fits(needed(L=length, S=length + extra)))}
-    else:
-        most = {
-            "seq_len": largest(L, lambda length: fits(needed(L=length))),
-            "source_len": largest(S, lambda length: fits(needed(S=length))),
-        }
-    most["batch_size"] = largest(N, lambda count: fits(needed(N=count)))
-    rule = (
-        f"[N, H, L, S] = [{N}, {H}, {L}, {S}] would take {readable_size(needed())} with every intermediate, {_limit(available)}"
-    )
-    raise Wrong("seq_len", L, rule, [{name: value} for name, value in most.items() if value])
-
-
-def check_projected_memory(N, L, S, E, *, dtype="float32", available=None):
-    """Raises Wrong where q, k and v, with all that is made on the way to them, would take more than half of the memory that is free.
-
-    The input, three projections, and as many again while they are laid out by heads, while they leave and while a Call owns them.
-    """
-    available, fits = _free(available)
-    size = 8 if dtype == "float64" else 4
-
-    def needed(N):
-        return 14 * N * max(L, S) * E * size
-
-    if not fits(needed(N)):
-        rule = f"q, k and v of {N} × {max(L, S)} tokens would take {readable_size(needed(N))}, {_limit(available)}"
-        most = largest(N, lambda count: fits(needed(count)))
-        raise Wrong("batch_size", N, rule, [{"batch_size": most}] if most else [])
-
-
-def check_layer_memory(embed_dim, kdim=None, vdim=None, num_heads=1, *, available=None):
-    """Raises Wrong where the weights of such a layer, and the one copy of them that the engine makes, would take more than half."""
-
-    def needed(E):
-        return 2 * 4 * E * (2 * E + (kdim or E) + (vdim or E))
-
-    available, fits = _free(available)
-    if not fits(needed(embed_dim)):
-        right = num_heads * largest(embed_dim // num_heads, lambda size: fits(needed(size * num_heads)))
-        rule = f"the weights would take {readable_size(needed(embed_dim))}, {_limit(available)}"
-        raise Wrong("embed_dim", embed_dim, rule, [{"embed_dim": right}] if right else [])
-
-
-def _free(available):
-    """(bytes that are free, whether a number of bytes is at most half of them)."""
-    available = psutil.virtual_memory().available if available is None else available
-    return available, lambda size: size <= available / 2
-
-
-def largest(most, fits):
-    """The largest whole number up to ``most`` that fits, 0 where none does; what fits must go on fitting below."""
-    return bisect.bisect_left(range(1, most + 1), True, key=lambda number: not fits(number))
-
-
-def _limit(available):
-    return f"and {readable_size(available / 2)} may be used, half of what is free."
-
-
-def readable_size(count):
-    for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
-        if count < 1024 or unit == "TiB":
-            return f"{count:.4g} {unit}"
-        count /= 1024
 
 
 def _check_widths(layer, batch):

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 from mha_viz.analysis import shown_trace, why_no_norms
 from mha_viz.analysis.long_maps import around, finished, in_sight, in_small
 from mha_viz.analysis.streamed import ANY
-from mha_viz.core.attend import too_long
+from mha_viz.core.memory import too_long
 from mha_viz.core.rules import Wrong, one_of
 from mha_viz.export import words
 from mha_viz.export.browser import Browser

@@ -13,7 +13,7 @@ from textwrap import indent
 from mha_viz.analysis import choose
 from mha_viz.analysis.choice import place_of
 from mha_viz.analysis.norms import by_norms
-from mha_viz.core.attend import memory, readable_size
+from mha_viz.core.memory import memory, readable_size
 from mha_viz.core.rules import Wrong
 from mha_viz.export.origins import WORDS, Need, NumPyOfSettings, OfFile, TorchOfSettings
 from mha_viz.export.pytest_case import case

@@ -1,6 +1,6 @@
 """Time, memory and rate of attention: against length, with weights and without, and against head count at one length."""
 
-from mha_viz.core.attend import readable_size
+from mha_viz.core.memory import readable_size
 from mha_viz.figures.plots import Line, Plot, plots, span_of
 from mha_viz.studies.profile_results import exponent
 

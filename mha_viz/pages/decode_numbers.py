@@ -14,8 +14,8 @@ UNITS = {"GiB": 2**30, "MiB": 2**20, "KiB": 2**10, "bytes": 1}
 
 def step_in_words(found, token, item):
     """What this step reads, makes and keeps, with the cache's bytes by formula and by number."""
-    from mha_viz.core.attend import readable_size
     from mha_viz.core.decode import SIZES, cache_bytes
+    from mha_viz.core.memory import readable_size
 
     decoding = found.decoding
     number = found.step_of(token)
@@ -107,8 +107,8 @@ def works(found, token, look):
 def cache_grows(found, view, look):
     """Bytes of a cache over its length, for as many key heads as one likes."""
     from mha_viz.analysis.decoding import growth
-    from mha_viz.core.attend import readable_size
     from mha_viz.core.decode import SIZES, cache_bytes
+    from mha_viz.core.memory import readable_size
 
     decoding, layers, length = found.decoding, view.cache_layers, view.cache_length
     H, G, D, N = decoding.layer.num_heads, decoding.num_kv_heads, decoding.layer.head_dim, decoding.batch.N

@@ -6,7 +6,7 @@ from functools import partial
 
 import streamlit as st
 
-from mha_viz.core.attend import memory, readable_size, too_long
+from mha_viz.core.memory import memory, readable_size, too_long
 from mha_viz.core.sight import CELLS
 from mha_viz.pages.draft import CHOICES, PICTURE, draw
 from mha_viz.pages.toolbar import change, change_all, show

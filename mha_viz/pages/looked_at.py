@@ -6,7 +6,7 @@ from html import escape
 
 import streamlit as st
 
-from mha_viz.core.attend import too_long
+from mha_viz.core.memory import too_long
 from mha_viz.core.rules import Wrong
 from mha_viz.core.trace import Trace
 from mha_viz.pages import draft, explored, model, source

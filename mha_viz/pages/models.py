@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from mha_viz.core.attend import too_long
+from mha_viz.core.memory import too_long
 from mha_viz.pages import from_trained, long, source
 from mha_viz.pages.draft import CHOICES, draw
 from mha_viz.pages.head_panel import head_panel

@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl, urlencode
 
 import streamlit as st
 
-from mha_viz.core.attend import too_long
+from mha_viz.core.memory import too_long
 from mha_viz.core.rules import Wrong
 from mha_viz.pages import long
 from mha_viz.pages.changes import changes

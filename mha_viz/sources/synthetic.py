@@ -4,9 +4,10 @@ import hashlib
 
 import numpy as np
 
-from mha_viz.core.attend import WHOLE, attend, check_layer_memory, check_memory, check_projected_memory, memory, readable_size
+from mha_viz.core.attend import attend
 from mha_viz.core.batch import Batch
 from mha_viz.core.layer import Layer
+from mha_viz.core.memory import WHOLE, check_layer_memory, check_memory, check_projected_memory, memory, readable_size
 from mha_viz.core.rules import Wrong
 from mha_viz.settings import Settings, read_mask
 from mha_viz.sources.tiny import TOKENS, tiny_layer

@@ -5,11 +5,9 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
-import psutil
-
-from mha_viz.core.attend import largest, readable_size
 from mha_viz.core.cost import call_flops, call_memory
 from mha_viz.core.decode import SIZES
+from mha_viz.core.memory import free, largest, readable_size
 from mha_viz.settings.profile import BOTH
 from mha_viz.studies.profile_process import Worker
 
@@ -97,7 +95,7 @@ def measure(profile, start=Worker, available=None) -> Iterator[Event]:
     A Point whose process dies is skipped, and the others go on. So is one that takes more than LONGEST, with all that are longer still.
     Closing the generator ends the processes. ``available`` is in bytes, what is free now where None.
     """
-    available = psutil.virtual_memory().available if available is None else available
+    available = free() if available is None else available
     left = []
     for point in points_of(profile):
         why = why_skipped(profile, point, available)

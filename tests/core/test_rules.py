@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from mha_viz.core.attend import attend, check_layer_memory, check_memory, memory
+from mha_viz.core.attend import attend
 from mha_viz.core.batch import Batch
 from mha_viz.core.layer import Layer
 from mha_viz.core.rules import FARTHEST, Shape, Wrong, divisors, fraction, head_dim, one_of, whole
-from mha_viz.core.trace import Trace
 
 N, L, S, E, H = 2, 3, 5, 4, 2
 LAYER = {"embed_dim": E, "num_heads": H}
@@ -379,87 +378,6 @@ def test_wrong_survives_pickling():
     again = pickle.loads(pickle.dumps(wrong))
     assert str(again) == str(wrong) == "query of shape (2, 3): is wrong. Nearest right: query of shape (3, 2)."
     assert again.nearest == wrong.nearest
-
-
-# Memory
-
-SIZES = {
-    "self": {"L": 5000, "S": 5000},
-    "extra columns": {"L": 5000, "S": 5002},
-    "cross": {"L": 5000, "S": 9000},
-    "cross, fewer keys": {"L": 900, "S": 700, "dtype": "float64"},
-    "dropout": {"L": 5000, "S": 5000, "dropout": True},
-}
-
-
-@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
-def test_what_does_not_fit_is_refused_with_what_would(size):
-    """Every size that it offers fits, alone, and the next larger does not."""
-    size = {"N": 12, "H": 8, "E": 16} | size
-    available = memory(**size) // 3
-    with pytest.raises(Wrong, match=r"seq_len = .* would take .*iB with every intermediate, and .*iB may be used") as caught:
-        check_memory(**size, available=available)
-    offered = [next(iter(change.items())) for change in caught.value.nearest]
-    assert {name for name, _ in offered} >= {"seq_len", "batch_size"}
-    assert ("source_len" in dict(offered)) == (size["S"] - size["L"] not in (0, 1, 2))
-    for name, value in offered:
-        check_memory(**_resized(size, name, value), available=available)
-        with pytest.raises(Wrong):
-            check_memory(**_resized(size, name, value + 1), available=available)
-
-
-def _resized(size, name, value):
-    extra = size["S"] - size["L"]
-    if name == "seq_len" and extra in (0, 1, 2):
-        return size | {"L": value, "S": value + extra}
-    return size | {{"seq_len": "L", "source_len": "S", "batch_size": "N"}[name]: value}
-
-
-def test_the_refusal_reads_well():
-    with pytest.raises(Wrong) as caught:
-        check_memory(3, 8, 100_000, 100_000, 128, available=8 * 2**30)
-    text = "seq_len = 100000: [N, H, L, S] = [3, 8, 100000, 100000] would take 2.075 TiB with every intermediate, "
-    assert str(caught.value).startswith(text + "and 4 GiB may be used, half of what is free. Nearest right: seq_len = ")
-
-
-def test_nothing_that_fits_is_offered_where_nothing_does():
-    with pytest.raises(Wrong) as caught:
-        check_memory(1, 8, 10, 10, 128, available=10)
-    assert caught.value.nearest == ()
-
-
-def test_weights_that_do_not_fit_are_refused():
-    """The largest multiple of num_heads that fits is offered, so that taking the advice breaks no other rule."""
-    with pytest.raises(Wrong, match=r"embed_dim = 120000: the weights would take .*iB, and 4 GiB may be used") as caught:
-        check_layer_memory(120_000, num_heads=12, available=8 * 2**30)
-    right = caught.value.nearest[0]["embed_dim"]
-    assert right % 12 == 0
-    check_layer_memory(right, num_heads=12, available=8 * 2**30)
-    with pytest.raises(Wrong):
-        check_layer_memory(right + 12, num_heads=12, available=8 * 2**30)
-
-
-def test_attend_refuses_what_does_not_fit():
-    """One long sequence: a map of 2,000,000 × 2,000,000 fits into nobody's memory, and nothing of it is made."""
-    with pytest.raises(Wrong, match="seq_len = 2000000: "):
-        attend(Layer.random(2, 2), Batch(ZEROS(1, 2_000_000, 2)))
-
-
-@pytest.mark.parametrize(
-    "engine, dtype", [("torch", "float32"), ("torch", "float64"), ("torch", "float16"), ("numpy", "float64")]
-)
-@pytest.mark.parametrize("training", [False, True], ids=["eval", "train"])
-def test_the_estimate_is_what_a_trace_holds(engine, dtype, training):
-    """Counted over the memory of all fields: not less than that, and less than half more (the draw itself is no field)."""
-    trace = attend(Layer.random(16, 4, dropout=0.5), Batch(np.ones((2, 64, 16)), causal=True), engine, dtype, training)
-    buffers = {}
-    for name in Trace.fields():
-        value = getattr(trace, name)
-        if value is not None:
-            start, stop = np.lib.array_utils.byte_bounds(value)
-            buffers[start] = stop - start
-    held, estimate = sum(buffers.values()), memory(2, 4, 64, 64, 16, dtype=dtype, dropout=training)
-    assert held <= estimate < 1.5 * held
 
 
 @pytest.mark.parametrize(("embed_dim", "num_heads"), [(2**53 - 1, 8), (10**12 + 39, 10**9)])

@@ -152,7 +152,7 @@ def whole_map(name):
 @pytest.fixture
 def long(monkeypatch):
     """As if maps of 40 tokens were too long to be whole: none of them is ever made."""
-    monkeypatch.setattr("mha_viz.core.attend.WHOLE", 2**14)
+    monkeypatch.setattr("mha_viz.core.memory.WHOLE", 2**14)
     monkeypatch.setattr("mha_viz.sources.synthetic.WHOLE", 2**14)
     monkeypatch.setattr("mha_viz.core.engine.compute_call", lambda *_: dict.fromkeys(mv.Trace.fields(), whole_map))
     return "?embed_dim=8&num_heads=4&batch_size=1&seq_len=40&padding=&causal=1"
@@ -172,7 +172,7 @@ def test_a_long_sequence_is_pooled_or_cut(long, view, heads, count):
 
 
 def test_every_layer_of_a_long_recording_is_drawn_in_small(monkeypatch, tmp_path):
-    monkeypatch.setattr("mha_viz.core.attend.WHOLE", 2**14)
+    monkeypatch.setattr("mha_viz.core.memory.WHOLE", 2**14)
     rng = np.random.default_rng(0)
     calls = [Call(*(rng.normal(size=(1, 2, size, 4)).astype(np.float32) for _ in range(3))) for size in (300, 5, 300)]
     traces = tuple(trace_of_call(call, later=True) for call in calls)
@@ -215,7 +215,7 @@ def test_parts_of_a_long_sequence_can_be_left_out(long):
 
 
 def test_a_number_of_a_long_sequence_is_opened_from_its_row(monkeypatch):
-    monkeypatch.setattr("mha_viz.core.attend.WHOLE", 2**14)
+    monkeypatch.setattr("mha_viz.core.memory.WHOLE", 2**14)
     monkeypatch.setattr("mha_viz.sources.synthetic.WHOLE", 2**14)
     address = "?embed_dim=8&num_heads=4&batch_size=1&seq_len=40&padding=&causal=1&cell=35,9&head=2&rows=30,38"
     for view in ("terms", "softmax", "cell"):
@@ -236,7 +236,7 @@ def test_numbers_of_a_long_sequence_are_those_in_sight_or_what_they_are_made_of(
 def test_statistics_of_a_long_sequence_are_read_from_all_rows(monkeypatch, tmp_path):
     address = "?embed_dim=8&num_heads=4&batch_size=1&seq_len=40&padding=&causal=1"
     list(write([Figure(out=str(tmp_path / "whole.csv"), address=address, view="layers")]))
-    monkeypatch.setattr("mha_viz.core.attend.WHOLE", 2**14)
+    monkeypatch.setattr("mha_viz.core.memory.WHOLE", 2**14)
     monkeypatch.setattr("mha_viz.sources.synthetic.WHOLE", 2**14)
     list(write([Figure(out=str(tmp_path / "long.csv"), address=f"{address}&rows=3,9", view="layers")]))
     whole, long = ([line.split(",")[3:] for line in (tmp_path / name).read_text().splitlines()] for name in ("whole.csv", "long.csv"))

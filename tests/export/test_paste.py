@@ -318,7 +318,7 @@ LONG = "?embed_dim=8&num_heads=2&batch_size=1&seq_len=300&padding=&causal=1&cell
 def long(monkeypatch, address):
     """(what is in sight of a layer as if its maps were too long to be whole, the same layer whole)."""
     whole = of_address(Figure(address=LONG)).trace
-    monkeypatch.setattr("mha_viz.core.attend.WHOLE", 2**14)
+    monkeypatch.setattr("mha_viz.core.memory.WHOLE", 2**14)
     monkeypatch.setattr("mha_viz.sources.synthetic.WHOLE", 2**14)
     return of_address(Figure(address=address)), whole
 

@@ -126,16 +126,16 @@ def test_code_that_comes_with_a_model_is_not_run(folder):
 def test_more_than_fits_into_memory(tmp_path, monkeypatch, file, dtype, factor):
     """In float32, 16 bits become twice as many, and the four bits of a GGUF file eight times."""
     (tmp_path / file).write_bytes(bytes(1000))
-    free, config = SimpleNamespace(available=2000 * factor), SimpleNamespace(dtype=dtype)
-    monkeypatch.setattr(load.psutil, "virtual_memory", lambda: free)
+    config = SimpleNamespace(dtype=dtype)
+    monkeypatch.setattr(load, "free", lambda: 2000 * factor)
     load._check_memory("mine", tmp_path, config)
-    free.available -= 1
+    monkeypatch.setattr(load, "free", lambda: 2000 * factor - 1)
     with pytest.raises(Wrong, match="half of what is free"):
         load._check_memory("mine", tmp_path, config)
 
 
 def test_memory_is_looked_at_before_a_model_is_loaded(folder, monkeypatch):
-    monkeypatch.setattr(load.psutil, "virtual_memory", lambda: SimpleNamespace(available=1000))
+    monkeypatch.setattr(load, "free", lambda: 1000)
     assert "half of what is free" in refused(folder).rule
 
 

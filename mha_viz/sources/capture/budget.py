@@ -1,14 +1,12 @@
 """What a recording takes, told before it fills the memory, with the filters that would make it fit."""
 
-import psutil
-
-from mha_viz.core.attend import largest, readable_size
+from mha_viz.core.memory import free, largest, readable_size
 from mha_viz.core.rules import Wrong
 
 
 def default_limit():
     """Half of the memory that is free now, in bytes."""
-    return psutil.virtual_memory().available // 2
+    return free() // 2
 
 
 def size_of_call(N, H, G, L, S, D, Dv, itemsize):

@@ -6,8 +6,7 @@ from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
-import psutil
-
+from mha_viz.core.memory import free
 from mha_viz.core.rules import Wrong
 from mha_viz.sources.pretrained.library import INSTALL, transformers
 from mha_viz.sources.pretrained.shipped import PACKAGES, shipped_models
@@ -158,7 +157,7 @@ def _gguf(name, folder):
 
 def _check_memory(name, folder, config):
     """Raises Wrong where the weights in float32 would take more than half of the memory that is free."""
-    available = psutil.virtual_memory().available
+    available = free()
     for suffix, factor in (("safetensors", 1), ("bin", 1), ("gguf", 8)):  # four bits a weight there
         size = factor * sum(path.stat().st_size for path in folder.glob(f"*.{suffix}"))
         if size:

@@ -6,8 +6,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from mha_viz.core.attend import call_of, check_memory, trace_of_call
+from mha_viz.core.attend import call_of, trace_of_call
 from mha_viz.core.maps import CLOSE, trace_of_maps
+from mha_viz.core.memory import check_memory
 from mha_viz.core.rules import Wrong
 from mha_viz.core.tokens import Tokens
 from mha_viz.core.trace import Trace
