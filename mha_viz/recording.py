@@ -166,7 +166,7 @@ def _taken_apart(trace):
             raise Wrong(
                 "off", trace.off, "cannot be kept of maps alone: save the recording that they were put off in.", [{"off": ()}]
             )
-        return arrays | {"weights": trace.probabilities}, described
+        return arrays | {"weights": trace.probabilities}, described | {"dtype": trace.dtype}
     call = call_of(trace)
     if trace.training and trace.keep_scale is not None:
         arrays["keep_scale"] = trace.keep_scale
@@ -195,9 +195,8 @@ def _computed(tensors, i, described):
         queries, keys, arrays["query_padding"], described["extra"], None if positions is None else np.array(positions)
     )
     if "weights" in arrays:
-        return trace_of_maps(
-            arrays["weights"], tokens, described["name"], max(CLOSE.values())
-        )  # checked as what they were made from
+        dtype = described.get("dtype")  # older files lack it
+        return trace_of_maps(arrays["weights"], tokens, described["name"], max(CLOSE.values()), dtype)
     mask = replace(Mask(**described["mask"]), **{name: arrays.get(name) for name in ("padded", "dense", "bias")})
     known = {name: arrays.get(name) for name in ("v", "out_weight", "out_bias")}
     call = Call(arrays["q"], arrays["k"], **known, mask=mask, scale=described["scale"], tokens=tokens, name=described["name"])

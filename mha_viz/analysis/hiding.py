@@ -65,7 +65,7 @@ def _of_batch(trace, item, rules):
         causal="causal" in rules,
         window=batch.window if "window" in rules else None,
     )  # fmt: skip
-    return alone.mask(H, S - batch.S, trace.probabilities.dtype.name)
+    return alone.mask(H, S - batch.S, trace.dtype)
 
 
 def hidden_by(trace, item, head, query, key):

@@ -32,7 +32,7 @@ def head_parts(trace, item, query):
 def checks_of(trace, item, query):
     """A Check for each thing that has to hold of this query: the tutorial's list, as far as one row shows it and it is known."""
     N, _, L, _ = trace.weights.shape
-    limit = CLOSE[trace.probabilities.dtype.name] if not trace.has("q") or trace.probabilities.dtype == np.float16 else 1e-5
+    limit = CLOSE[trace.dtype] if not trace.has("q") or trace.dtype in ("float16", "bfloat16") else 1e-5
     checks = []
     if trace.has("output"):
         found, wanted = trace.output.shape, (N, L, len(trace.out_proj[0]))

@@ -45,6 +45,7 @@ def attend(
         "batch": batch,
         "training": training,
         "name": name,
+        "dtype": dtype,
     }
     trace = Trace(fields, **about)
     return Trace(_checked(fields, whole, not dropout), call=call_of(trace), **about) if later else trace
@@ -66,7 +67,8 @@ def trace_of_call(call, *, keep_scale=None, later=False):
         fields = _checked(fields, check, keep_scale is None)
     else:
         check()
-    return Trace(fields, tokens=call.tokens, rules=call.mask, call=call, training=keep_scale is not None, name=call.name)
+    about = {"tokens": call.tokens, "rules": call.mask, "call": call, "training": keep_scale is not None, "name": call.name}
+    return Trace(fields, **about, dtype=call.dtype)
 
 
 def _checked(fields, check, no_dropout):

@@ -57,6 +57,11 @@ class Call:
     def num_heads(self):
         return self.q.shape[1]
 
+    @property
+    def dtype(self):
+        """The type that its Trace is computed in, by name: float64 where q is, else float32, whatever it was recorded in."""
+        return "float64" if self.q.dtype == np.float64 else "float32"
+
     def _check(self):
         for name, letters in (("q", "[N, H, L, D]"), ("k", "[N, G, S, D]"), ("v", "[N, G, S, Dv]")):
             array = getattr(self, name)

@@ -33,7 +33,7 @@ def compute(layer, batch, mask, dtype, keep_scale=None):
 
 
 def compute_call(call, keep_scale=None):
-    """The fields of a Trace of this Call, in float32, or float64 where it was recorded in that; those that it cannot know left out.
+    """The fields of a Trace of this Call, in its ``dtype``; those that it cannot know left out.
 
     ``keep_scale`` is as in ``compute``. Nothing is made of the Call before a field is read, so that a recording of many calls takes no
     more than these.
@@ -45,7 +45,7 @@ def compute_call(call, keep_scale=None):
 
 
 def _steps_of_call(call, keep_scale):
-    dtype = torch.float64 if call.q.dtype == np.float64 else torch.float32
+    dtype = getattr(torch, call.dtype)
     H, groups = call.num_heads, call.k.shape[1]
     q, k, v, weight, bias = (
         None if array is None else torch.tensor(array).to(dtype) for array in (call.q, call.k, call.v, call.out_weight, call.out_bias)

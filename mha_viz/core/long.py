@@ -125,7 +125,7 @@ class Maps:
 
     @cached_property
     def dtype(self):
-        return torch.float64 if self.call.q.dtype == np.float64 else torch.float32
+        return getattr(torch, self.call.dtype)
 
     @cached_property
     def mask(self):

@@ -3,26 +3,28 @@
 import numpy as np
 
 from mha_viz.core.arrays import as_array, own, read_only
-from mha_viz.core.rules import Shape, Wrong
+from mha_viz.core.rules import Shape, Wrong, one_of
 from mha_viz.core.tokens import Tokens
 from mha_viz.core.trace import Trace
 
-# How far from 1 a row's sum may be: maps are often saved rounded. What was bfloat16 is float32 by now.
+# How far from 1 a row's sum may be, by the type that was computed in: maps are often saved rounded.
 CLOSE = {"bfloat16": 1e-2, "float16": 1e-2, "float32": 1e-3, "float64": 1e-3}
 
 
-def trace_of_maps(weights, tokens=None, name="attention", close=None):
+def trace_of_maps(weights, tokens=None, name="attention", close=None, dtype=None):
     """A Trace of ``weights`` [N, H, L, S] after softmax, whose rows sum to 1 or hold NaN; Tokens where None are numbers.
 
     Softmax is never applied: rows that do not sum to 1 are refused, with what they look like. What the rows do not say stays
     unknown. A key with weight exactly 0 in every head of a query is taken for hidden from it, as a mask leaves it: the softmax of
-    finite scores is never 0, unless it is more than 100 below the largest. ``close`` is how far from 1 a row's sum may be, ``CLOSE`` of
-    its type where None.
+    finite scores is never 0, unless it is more than 100 below the largest. ``dtype`` is the type that they were computed in, by
+    name, their own where None; ``close`` how far from 1 a row's sum may be, ``CLOSE`` of that type where None.
     """
+    half = str(getattr(weights, "dtype", "")) == "torch.bfloat16"
     weights = own(as_array("weights", weights))
+    dtype = one_of("dtype", dtype or ("bfloat16" if half else weights.dtype.name), tuple(CLOSE))
     if weights.ndim != 4 or 0 in weights.shape:
         raise Wrong("weights", Shape(weights.shape), "must be [N, H, L, S], and no axis empty.")
-    check_rows(weights, close)
+    check_rows(weights, CLOSE[dtype] if close is None else close)
     N, _, L, S = weights.shape
     undefined = np.isnan(weights).all(axis=-1)  # [N, H, L]
     hidden = ((weights == 0) | undefined[..., None]).all(axis=1, keepdims=True)  # [N, 1, L, S]
@@ -36,12 +38,11 @@ def trace_of_maps(weights, tokens=None, name="attention", close=None):
         "dropped": None,
         "undefined": read_only(undefined),
     }
-    return Trace(fields, tokens=tokens or Tokens.of(N, L, S, one_sequence=L == S), name=name)
+    return Trace(fields, tokens=tokens or Tokens.of(N, L, S, one_sequence=L == S), name=name, dtype=dtype)
 
 
-def check_rows(weights, close=None):
+def check_rows(weights, close):
     """Raises Wrong where a row of ``weights`` [..., S] is no distribution: negative, infinite, partly NaN, or of another sum."""
-    close = CLOSE[weights.dtype.name] if close is None else close
     blank = np.isnan(weights)
     partly = blank.any(axis=-1) & ~blank.all(axis=-1)
     sums = weights.sum(axis=-1, dtype=np.float64)

@@ -63,19 +63,20 @@ class Trace:
 
     def __init__(
         self, fields, *, tokens=None, rules=None, layer=None, batch=None, call=None, training=False, name="attention",
-        quantity="weight", plain=None, off=(),
+        quantity="weight", plain=None, off=(), dtype=None,
     ):  # fmt: skip
         """``fields`` maps a field's name to an array, or to a function that makes one when it is called with that name.
 
         ``tokens`` are the Tokens of rows and columns; ``rules`` the Mask, None where only what it hid is known; ``layer`` and
         ``batch`` what was attended with, ``call`` what was recorded, each None where the source does not know. ``quantity`` is what
         a cell of its maps is called; where that is no attention weight, or not every one is there, ``plain`` is the Trace of them all.
-        ``off`` pairs the heads that an Intervention put out with the way it did.
+        ``off`` pairs the heads that an Intervention put out with the way it did. ``dtype`` is the type that the numbers were computed
+        in, by name; the weights' own where None.
         """
         self._fields = dict(fields)
         self.tokens, self.rules = tokens, rules
         self.layer, self.batch, self.call, self.training, self.name = layer, batch, call, training, name
-        self.quantity, self._plain, self.off = quantity, plain, off
+        self.quantity, self._plain, self.off, self._dtype = quantity, plain, off, dtype
 
     @classmethod
     @cache
@@ -98,7 +99,7 @@ class Trace:
 
         What came before the maps and after them is known of its ``plain`` alone, so that nobody derives it from another quantity.
         """
-        about = {name: getattr(self, name) for name in ("tokens", "rules", "layer", "batch", "call", "training", "name", "off")}
+        about = {name: getattr(self, name) for name in ("tokens", "rules", "layer", "batch", "call", "training", "name", "off", "dtype")}
         masks = {name: self._fields[name] for name in ("mask", "mask_bias", "keep_scale", "dropped") if name in self._fields}
         return Trace(masks | maps, **about, quantity=quantity, plain=Trace(self._fields, **about))  # not self: see shown_trace
 
@@ -108,6 +109,12 @@ class Trace:
         if self.call is None:
             return self.weights.shape
         return (*self.call.q.shape[:3], self.call.k.shape[2])
+
+    @property
+    def dtype(self):
+        """The type that its numbers were computed in, by name: they are as near to the right ones as it can hold. bfloat16, which
+        NumPy does not know, leaves as float32."""
+        return self._dtype or self.weights.dtype.name
 
     @property
     def query_tokens(self):

@@ -55,4 +55,4 @@ def _beside(s, full, beside, what, same):
     moved = float(np.linalg.norm(one[rows] - other[rows], axis=-1).mean() / np.linalg.norm(one[rows], axis=-1).mean())
     off = relative(other[rows], one[rows])
     said = f"The {name} moves by {100 * moved:.3g} % of its length. {UNJUDGED}"
-    return Measured(f"the {name} against that of {what}, relative to the largest", off, said, same, least=10 * rounding(s.trace))
+    return Measured(f"the {name} against that of {what}, relative to the largest", off, said, same, least=10 * rounding(full))

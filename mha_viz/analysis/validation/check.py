@@ -9,7 +9,7 @@ import numpy as np
 from mha_viz.core.rules import Wrong
 
 PASS, FAIL, CANNOT = "pass", "fail", "cannot run"
-ROUNDING = {"float64": 1e-12, "float32": 1e-6, "float16": 2e-3}  # of an output, relative to the largest; bfloat16 leaves as float32
+ROUNDING = {"float64": 1e-12, "float32": 1e-6, "float16": 2e-3, "bfloat16": 1.6e-2}  # of an output, relative to the largest
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def rounding(trace, dtype=None):
     A rounding error of a score s is |s| times the dtype's, and exp(s) carries it over into the weight: where scores are large, so
     is the tolerance.
     """
-    dtype = trace.probabilities.dtype.name if dtype is None else dtype
+    dtype = trace.dtype if dtype is None else dtype
     if not trace.has("scores"):
         return ROUNDING[dtype]
     scores = np.abs(trace.scores[np.isfinite(trace.scores)])

@@ -43,12 +43,14 @@ def input_values(s):
 
 @question("input_range", "The input's numbers leave room for their products")
 def input_range(s):
+    import torch
+
     arrays, what = _numbers(s)
     flat = np.concatenate([array.ravel() for array in arrays]).astype(np.float64)
     flat = flat[np.isfinite(flat)]
     if not flat.size:
         raise Cannot("No number of the input is finite.")
-    most = float(np.sqrt(np.finfo(s.dtype).max))
+    most = torch.finfo(getattr(torch, s.dtype)).max ** 0.5
     said = f"From {flat.min():.4g} to {flat.max():.4g}, mean {flat.mean():.4g}, standard deviation {flat.std():.4g}."
     return Measured(
         f"the largest of {what}, against √(largest {s.dtype}): a score multiplies two of such numbers", float(np.abs(flat).max()), said,

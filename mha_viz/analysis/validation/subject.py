@@ -29,7 +29,7 @@ class Subject:
 
     @property
     def dtype(self):
-        return self.trace.probabilities.dtype.name
+        return self.trace.dtype
 
     @property
     def real(self):

@@ -22,11 +22,11 @@ PADS = ("<pad>", "[PAD]", "<|pad|>")
 
 @dataclass(frozen=True, eq=False)
 class Map:
-    """One array whose rows sum to 1 along each of ``axes``; ``close`` is how nearly."""
+    """One array whose rows sum to 1 along each of ``axes``, as nearly as those of its ``dtype`` do, the type in the file."""
 
     array: np.ndarray
     axes: tuple[int, ...]
-    close: float
+    dtype: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class Maps:
                 zeros += count
                 title = key or Path(name).stem
                 title = f"{title} · layer {layer}" if "layer" in answers["axes"] else title
-                traces.append(trace_of_maps(weights, _tokens(weights.shape, tokens, key_tokens), title, given.close))
+                traces.append(trace_of_maps(weights, _tokens(weights.shape, tokens, key_tokens), title, dtype=given.dtype))
         notes = [f"Maps from {name}, axes read as {answers['axes']}; softmax is not applied."]
         if zeros:
             notes.append(f"{zeros} rows hold nothing but 0: they are no distribution, and shown as undefined.")
@@ -85,13 +85,12 @@ def look_at_maps(name, tensors):
     for key in sorted(floating, key=natural):
         stored = floating[key]
         array = stored.read()
-        close = CLOSE[stored.dtype]
-        axes = summing_axes(array, close)
+        axes = summing_axes(array, stored.dtype)
         if axes:
-            maps[key] = Map(array, axes, close)
+            maps[key] = Map(array, axes, stored.dtype)
             continue
         left.append(key)
-        first = first or _why_none(name, key, array, close)
+        first = first or _why_none(name, key, array, stored.dtype)
     if not maps:
         raise first
     left += sorted(tensors.keys() - floating.keys(), key=natural)
@@ -101,8 +100,9 @@ def look_at_maps(name, tensors):
     return Maps(maps, tuple(holds))
 
 
-def summing_axes(array, close):
+def summing_axes(array, dtype):
     """The axes along which ``array`` holds distributions: nothing below 0, and sums of 1, where a row is not all NaN or all 0."""
+    close = CLOSE[dtype]
     with np.errstate(invalid="ignore"):
         if 0 in array.shape or (array < 0).any():
             return ()
@@ -195,11 +195,11 @@ def _sums(chosen):
     )
 
 
-def _why_none(name, key, array, close):
+def _why_none(name, key, array, dtype):
     try:
         if array.size == 0:
             raise Wrong("weights", Shape(array.shape), "must have no empty axis.")
-        check_rows(undefined_where_zero(array)[0], close)
+        check_rows(undefined_where_zero(array)[0], CLOSE[dtype])
     except Wrong as wrong:
         return Wrong(key or str(name), wrong.value, wrong.rule)
     return Wrong(key or str(name), Shape(array.shape), "holds nothing but NaN or 0: no row is a distribution.")

@@ -40,4 +40,4 @@ def named(trace, queries, keys):
     tokens = replace(old, queries=queries, keys=tuple(a + b for a, b in zip(keys, extra, strict=True)))
     if trace.call is not None:
         return trace_of_call(replace(trace.call, tokens=tokens))
-    return trace_of_maps(trace.probabilities, tokens, trace.name)
+    return trace_of_maps(trace.probabilities, tokens, trace.name, dtype=trace.dtype)

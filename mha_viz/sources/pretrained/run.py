@@ -140,7 +140,7 @@ def _named(trace, name, encoded):
     N, L = encoded.ids.shape
     tokens = Tokens.of(N, L, L, encoded.texts, encoded.texts, encoded.padding)
     if not trace.has("q", "k"):
-        return trace_of_maps(trace.probabilities, tokens, name, max(CLOSE.values()))
+        return trace_of_maps(trace.probabilities, tokens, name, max(CLOSE.values()), trace.dtype)
     return trace_of_call(replace(call_of(trace), tokens=tokens, name=name))
 
 

@@ -23,7 +23,7 @@ def taken(trace, items, places):
         weights = _at(_at(trace.probabilities[items], places, 2), places, 3)  # [M, H, P, P]
         with np.errstate(invalid="ignore"):
             shared = weights / weights.sum(axis=-1, keepdims=True)
-        return trace_of_maps(shared, tokens, trace.name)
+        return trace_of_maps(shared, tokens, trace.name, dtype=trace.dtype)
     call = call_of(trace)
     q, k, v = (None if array is None else _at(array[items], places, 2) for array in (call.q, call.k, call.v))  # [M, H|G, P, D]
     return trace_of_call(replace(call, q=q, k=k, v=v, mask=_mask(call.mask, items, places), tokens=tokens))
@@ -52,10 +52,10 @@ def joined(trace, starts, texts):
     def made():
         columns = words(trace.probabilities, 3)  # [N, H, L, W]
         rows = words(columns, 2) / counts[:, None, :, None]  # [N, H, W, W]
-        return trace_of_maps(rows.astype(columns.dtype), tokens, trace.name, max(CLOSE.values()))
+        return trace_of_maps(rows.astype(columns.dtype), tokens, trace.name, max(CLOSE.values()), trace.dtype)
 
     names = ("probabilities", "weights", "mean_weights", "mask", "mask_bias", "keep_scale", "dropped", "undefined")
-    return Trace(dict.fromkeys(names, lambda name: getattr(made(), name)), tokens=tokens, name=trace.name)
+    return Trace(dict.fromkeys(names, lambda name: getattr(made(), name)), tokens=tokens, name=trace.name, dtype=trace.dtype)
 
 
 def _at(array, places, axis):
