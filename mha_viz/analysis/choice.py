@@ -6,6 +6,7 @@ import numpy as np
 
 from mha_viz.analysis.difference import real_queries
 from mha_viz.analysis.statistics import is_known, statistic
+from mha_viz.settings.view import UNSORTED
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,26 +33,28 @@ class Choice:
 def choose(trace, view):
     """The Choice that ``view`` makes of ``trace``.
 
-    Heads stand by their number or by a statistic, the largest first and those without a value last. What the Trace does not have
-    gives way, since settings change under a view and it stays usable: a batch item to the first, a head to the first of those
-    shown, a cell to the real one where the chosen head and the average differ most; of a chosen token, to the one in its row or
-    column. ``query`` and ``key`` are places in its maps: of what is in sight of a longer one, the cell or block of the View's, or the
-    largest weight of the middle row, since its average comes last.
+    Heads stand by their number, as the View lists them, or by a statistic, the largest first and those without a value last.
+    What the Trace does not have gives way, since settings change under a view and it stays usable: a batch item to the first,
+    a head to the first of those shown, a cell to the real one where the chosen head and the average differ most; of a chosen
+    token, to the one in its row or column. ``query`` and ``key`` are places in its maps: of what is in sight of a longer one,
+    the cell or block of the View's, or the largest weight of the middle row, since its average comes last.
     """
     N, H, _, _ = trace.probabilities.shape
     item = view.item if view.item < N else 0
-    by = "difference" if view.order == "index" else view.order
-    values = statistic(trace, item, by)
-    shown = sorted(head for head in (range(H) if view.heads is None else view.heads) if head < H) or list(range(H))
-    if view.order != "index":
+    values = statistic(trace, item, view.statistic)
+    shown = [head for head in view.heads or range(H) if head < H] or list(range(H))
+    if view.order != "listed":
+        shown.sort()
+    if view.order not in UNSORTED:
         shown.sort(key=lambda head: -values[head] if np.isfinite(values[head]) else np.inf)
     head = view.head if view.head in shown else shown[0]
     query, key = cell_of(trace, view)
     if query is None or key is None:
         find = _most_different_cell if trace.tokens.sight is None else _striking_cell
         query, key = find(trace, item, head, query, key)
+    known = is_known(trace, item, view.statistic)
     differences = statistic(trace, item, "difference") if is_known(trace, item, "difference") else None
-    return Choice(item, tuple(shown), differences, head, query, key, by, values, is_known(trace, item, by))
+    return Choice(item, tuple(shown), differences, head, query, key, view.statistic, values, known)
 
 
 def cell_of(trace, view):

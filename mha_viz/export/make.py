@@ -151,8 +151,8 @@ def table(figure, what, spec, alt):
     if figure.view == "layers":
         of = (what.source.traces, what.item) if what.sight is None else ((what.trace,), what.item, what.view.layer)
         return statistics_table(*of).encode()
-    heads = what.choice.order if what.heads is None else what.numbers or ()
-    return weights_table(what.trace, what.item, (*heads, *[MEAN] * what.with_mean), what.a).encode()
+    heads = [MEAN if head is None else head for head in what.drawn_heads(figure.view)]
+    return weights_table(what.trace, what.item, heads, what.a).encode()
 
 
 def check_whole(figure, what):
@@ -188,7 +188,7 @@ def caption_of(figure, what):
 
 WRITERS = {  # by format, of those that no browser draws
     "html": page, "json": lambda figure, what, spec, alt: to_json(spec).encode(), "csv": table, "npz": recording,
-    "safetensors": recording, "md": markdown, "py": lambda figure, what, spec, alt: PROGRAMS[figure.code](what).encode(),
+    "safetensors": recording, "md": markdown, "py": lambda figure, what, spec, alt: PROGRAMS[figure.code](what, figure.view).encode(),
 }  # fmt: skip
 
 

@@ -1,41 +1,44 @@
 """What is shown as programs to paste: short, standalone, in PyTorch and NumPy, and as a test.
 
-Each leaves ``weights`` [N, H, L, S] behind, as they are shown (of heads that are off, what was put there; by norms where the View says
-so), their ``average`` [N, L, S], ``output`` [N, L, E] where it is known, and, unless the average alone was asked for, ``shown_heads``
-[heads, L, S] of the item, in the order on screen. Of a long sequence, of which a part or blocks are on screen, all of that is whole, and
-the chosen cell is the one that the address names in its block, or the one in the middle. Where another setting of the layer is pinned as
-A, programs compute that too, and leave ``change`` [N, H, L, S] behind, B − A.
+Each leaves ``weights`` [N, H, L, S] behind, as they are shown (of heads that are off, what was put there; by norms where the
+View says so), their ``average`` [N, L, S], ``output`` [N, L, E] where it is known, and, unless the average alone is shown,
+``shown_heads`` [heads, L, S] of the item: those that the view draws, in its order. Of a long sequence, of which a part or
+blocks are on screen, all of that is whole, and the chosen cell is the one that the address names in its block, or the one in
+the middle. Where another setting of the layer is pinned as A, programs compute that too, and leave ``change`` [N, H, L, S]
+behind, B − A.
 """
 
 from dataclasses import replace
 from textwrap import indent
 
-from mha_viz.analysis import choose
 from mha_viz.analysis.choice import place_of
 from mha_viz.analysis.norms import by_norms
 from mha_viz.core.memory import memory, readable_size
 from mha_viz.core.rules import Wrong
 from mha_viz.export.origins import WORDS, Need, NumPyOfSettings, OfFile, TorchOfSettings
 from mha_viz.export.pytest_case import case
-from mha_viz.export.views import MEAN, Shown
+from mha_viz.export.views import Shown
 from mha_viz.settings import Settings
 from mha_viz.sources.source import pinned
 
 
-def program(shown, language):
-    """The text of a program of what a Shown shows, "numpy" or "torch". Raises Wrong of a long sequence that no seed draws."""
+def program(shown, language, view="page"):
+    """The text of a program, "numpy" or "torch", of what the ``view`` of this name draws of a Shown.
+
+    Raises Wrong of a long sequence that no seed draws.
+    """
     if shown.sight is not None and not isinstance(shown.source.settings, Settings):
         rule = "would read a file with every weight of a long sequence, and there is none: a recording holds what they are made of."
         raise Wrong("code", language, rule)
     origin, lines = computed(shown, language)
     words, a = WORDS[language], shown_a(shown)
     if a is None:
-        return "\n".join([*opening(shown, origin, lines), *lines, "", *selected(shown, words), ""])
+        return "\n".join([*opening(shown, origin, lines), *lines, "", *selected(shown, words, view), ""])
     origin_a, lines_a = computed(a, language)
     imports = used(together(origin_a.imports, origin.imports), [*lines_a, *lines])
     body = [f'"""The weights [N, H, L, S] of A, {told(shown.view.pinned)}."""', *lines_a, "return weights"]
     function = ["def compute_a():", indent("\n".join(body), "    ")]
-    compared = [*selected(shown, words), *change(choice_of(shown), words)]
+    compared = [*selected(shown, words, view), *change(choice_of(shown), words)]
     before = [*size_told(shown), *imports, "", "", *function, "", "", "a_weights = compute_a()", ""]
     return "\n".join([*before, "# B, what is shown", *lines, "", *compared, ""])
 
@@ -59,7 +62,7 @@ def change(c, words):
     ]
 
 
-def pytest_case(shown):
+def pytest_case(shown, view="page"):
     """The text of a test: the PyTorch program as its fixture, and what has to come out of it. Raises Wrong of a long sequence."""
     if shown.sight is not None:
         rule = "would hold a row of the whole maps and sums of all rows, and of a long sequence these are never made."
@@ -69,8 +72,8 @@ def pytest_case(shown):
 
 
 def choice_of(shown):
-    """The Choice of what is on screen, of the heads that were asked for; its cell by its place in the whole maps."""
-    c = choose(shown.trace, shown.alone(shown.view.arrangement))
+    """The Choice of what is shown, its cell by its place in the whole maps."""
+    c = shown.choice
     query, key = place_of(shown.trace, shown.view, c)
     return replace(c, query=query, key=key)
 
@@ -184,22 +187,22 @@ def output_lines(weight, bias):
     ]
 
 
-def selected(shown, words):
-    """Lines that take what is on screen, and print the chosen number beside the average's."""
+def selected(shown, words, view):
+    """Lines that take the heads that the ``view`` draws, and print the chosen number beside the average's."""
     c = choice_of(shown)
-    every = c.order == tuple(range(shown.trace.weights.shape[1]))
-    heads = f"weights[{c.item}]" if every else f"weights[{c.item}, {list(c.order)}]"
-    alone = shown.heads == (MEAN,)
+    drawn = [head for head in shown.drawn_heads(view) if head is not None]
+    every = drawn == list(range(shown.trace.weights.shape[1]))
+    heads = f"weights[{c.item}]" if every else f"weights[{c.item}, {drawn}]"
     cell = f"head {c.head}: {{weights[{c.item}, {c.head}, {c.query}, {c.key}]:.7f}}, average: {{average[{c.item}, {c.query}, {c.key}]:.7f}}"
     return [
         f"average = weights.mean({words.dim}=1)  # [N, L, S]",
-        *[f"shown_heads = {heads}  # [heads, L, S] of batch item {c.item}"] * (not alone),
+        *[f"shown_heads = {heads}  # [heads, L, S] of batch item {c.item}"] * bool(drawn),
         f'print(f"{cell}")  # query {c.query}, key {c.key}',
     ]
 
 
 PROGRAMS = {
-    "torch": lambda shown: program(shown, "torch"),
-    "numpy": lambda shown: program(shown, "numpy"),
+    "torch": lambda shown, view="page": program(shown, "torch", view),
+    "numpy": lambda shown, view="page": program(shown, "numpy", view),
     "pytest": pytest_case,
 }

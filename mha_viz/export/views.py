@@ -23,8 +23,11 @@ MEAN = "mean"  # among the heads of a figure: their average
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """What a figure is of: a ``source``, the ``trace`` of the layer that is looked at, as the ``view`` shows it, the ``heads`` that were
-    asked for, "mean" among them for their average, None for all; and ``a``, the Trace that it is compared with, or None."""
+    """What a figure is of: a ``source``, the ``trace`` of the layer that is looked at, as the ``view`` shows it, and ``a``, the Trace
+    that it is compared with, or None.
+
+    ``heads`` are those that a figure names in its own order, "mean" among them for the average; None leaves them to the View.
+    """
 
     source: Source
     trace: Trace
@@ -37,23 +40,38 @@ class Shown:
         return self.source.name
 
     @property
-    def numbers(self):
-        """The heads by number alone, None for all."""
-        return None if self.heads is None else tuple(head for head in self.heads if head != MEAN) or None
+    def average_at(self):
+        """The place of the average among the heads: -1 last, None where it was left out."""
+        if self.heads is None:
+            return -1
+        return self.heads.index(MEAN) if MEAN in self.heads else None
 
-    @property
-    def with_mean(self):
-        return self.heads is None or MEAN in self.heads
-
-    def alone(self, arrangement):
-        """The View of these heads in an ``arrangement``, the first of them chosen where only one can be."""
-        head = self.view.head if self.numbers is None or self.view.head in self.numbers else self.numbers[0]
-        return replace(self.view, arrangement=arrangement, heads=self.numbers, head=head)
+    def arranged(self, arrangement=None):
+        """The View with the named heads alone, in the order in which they are named unless it sorts them; in an ``arrangement``, its own
+        where None."""
+        named = tuple(head for head in self.heads or () if head != MEAN)
+        view = replace(self.view, arrangement=arrangement or self.view.arrangement)
+        return replace(view, heads=named, order="listed" if view.order == View().order else view.order) if named else view
 
     @property
     def choice(self):
-        """What the View chooses."""
-        return choose(self.trace, self.view)
+        """What is chosen among the heads that are shown."""
+        return choose(self.trace, self.arranged())
+
+    def drawn_heads(self, name):
+        """What the view called ``name`` draws: the numbers of heads, in their order, with None where the average stands."""
+        view, order, chosen = self.arranged(), list(self.choice.order), [self.head]
+        average = [None] if self.trace.has("mean_weights") else []
+        if name == "average":
+            return average
+        if self.heads is not None and name in ("page", "heads", "lines"):
+            order = [] if self.heads == (MEAN,) else order
+            return order if self.average_at is None else [*order[: self.average_at], *average, *order[self.average_at :]]
+        if name in ("head", "window") or (name in ("page", "lines") and view.arrangement == "one"):
+            return chosen
+        if name in ("pair", "lines") or (name == "page" and view.picture == "lines" and view.arrangement == "pair"):
+            return chosen + average
+        return order + average
 
     @property
     def sight(self):
@@ -75,14 +93,14 @@ class Shown:
     @property
     def head(self):
         """The head that is looked at, where one can be."""
-        return self.alone("pair").head if self.numbers else self.choice.head
+        return self.choice.head
 
 
 def page(shown, **dress):
     """What the page shows: maps or lines, or A, B and B − A, arranged as its View says."""
     if shown.a is not None:
         return difference(shown, **dress)
-    view = shown.view if shown.numbers is None else replace(shown.view, heads=shown.numbers)
+    view = shown.arranged()
     if view.picture == "lines":
         return in_lines.spec(shown.trace, view, **dress), describe_lines(shown.trace, view)
     strip = len(shown.source.traces) == 1 or shown.sight is not None  # of several layers another picture shows all heads
@@ -90,16 +108,16 @@ def page(shown, **dress):
 
 
 def heads(shown, **dress):
-    """The heads, all alike, and last their average."""
+    """The heads, all alike, and their average, last unless it is named elsewhere."""
     if shown.heads == (MEAN,):
         return average(shown, **dress)
-    view = shown.alone("all")
-    return in_maps.spec(shown.trace, view, **dress, average=shown.with_mean), in_maps.describe(shown.trace, view)
+    view = shown.arranged("all")
+    return in_maps.spec(shown.trace, view, **dress, average=shown.average_at), in_maps.describe(shown.trace, view)
 
 
 def head(shown, **dress):
     """One head alone."""
-    view = shown.alone("one")
+    view = shown.arranged("one")
     return in_maps.spec(shown.trace, view, **dress), in_maps.describe(shown.trace, view)
 
 
@@ -110,7 +128,7 @@ def average(shown, **dress):
 
 def pair(shown, **dress):
     """One head beside the average."""
-    view = shown.alone("pair")
+    view = shown.arranged("pair")
     return in_maps.spec(shown.trace, view, **dress, strip=False), in_maps.describe(shown.trace, view)
 
 
@@ -118,8 +136,9 @@ def lines(shown, **dress):
     """Heads as lines between tokens: those that were asked for, or one beside the average."""
     if shown.heads == (MEAN,):
         return in_lines.average(shown.trace, shown.view, **dress), describe_average_lines(shown.trace, shown.view)
-    view = shown.view if shown.heads is None else shown.alone("all")
-    return in_lines.spec(shown.trace, view, **dress, average=shown.with_mean), describe_lines(shown.trace, view, shown.with_mean)
+    view = shown.view if shown.heads is None else shown.arranged("all")
+    spec = in_lines.spec(shown.trace, view, **dress, average=shown.average_at)
+    return spec, describe_lines(shown.trace, view, shown.average_at)
 
 
 def difference(shown, **dress):
@@ -127,7 +146,7 @@ def difference(shown, **dress):
     if shown.a is None:
         rule = 'needs something to compare with: give against="?seed=8" (an address, or a file), or an address that pins something.'
         raise Wrong("view", "difference", rule)
-    view = shown.view if shown.numbers is None else shown.alone(shown.view.arrangement)
+    view = shown.arranged()
     return difference_spec(shown.a, shown.trace, view, **dress), describe_difference(shown.a, shown.trace, view)
 
 

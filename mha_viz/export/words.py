@@ -34,8 +34,7 @@ def caption(shown, name):
     """A caption of the view called ``name``: what is seen, of what, the shape of its weights, and what computed it."""
     trace = shown.trace
     N, H, L, S = trace.plain.shape
-    heads = f"all {H} heads" if shown.heads is None else " and ".join(filter(None, [numbers(shown), "their average" * shown.with_mean]))
-    what = TOLD[name].format(heads=heads, head=shown.head, step=step(shown) if name == "steps" else "")
+    what = TOLD[name].format(heads=heads_drawn(shown, name), head=shown.head, step=step(shown) if name == "steps" else "")
     layer = f", {trace.name}" if len(shown.source.traces) > 1 else ""
     parts = [f"{what}, batch item {shown.item} of {shown.source.name}{layer}."]
     if shown.sight is not None:
@@ -58,9 +57,17 @@ def step(shown):
     return f"{STEPS[shown.view.step][1]}, query {shown.choice.query} {where}"
 
 
-def numbers(shown):
-    found = shown.numbers or ()
-    return f"head{'s' * (len(found) > 1)} {', '.join(map(str, found))}" if found else ""
+def heads_drawn(shown, name):
+    """Which heads the view called ``name`` draws, in their order: "heads 5 and 2 and the average of all 8 heads"."""
+    H, drawn = shown.trace.plain.shape[1], shown.drawn_heads(name)
+    heads = [head for head in drawn if head is not None]
+    if not heads:
+        return f"the average of all {H} heads"
+    if len(heads) == H > 1:
+        return f"all {H} heads" + " and their average" * (None in drawn)
+    *before, last = map(str, heads)
+    listed = f"heads {', '.join(before)} and {last}" if before else f"head {last}"
+    return listed + f" and the average of all {H} heads" * (None in drawn and H > 1)
 
 
 def masks(settings):

@@ -7,6 +7,7 @@ from mha_viz.analysis.norms import QUANTITY, by_norms
 from mha_viz.core.sight import pooling_of
 from mha_viz.figures.labels import SIZE
 from mha_viz.figures.widths import width_of
+from mha_viz.settings.view import UNSORTED
 
 SHORT = ("percent", "number")  # labels without the word "head"
 _MEASURE = "Jensen–Shannon divergence of its rows: 0 % equal, 100 % no key in common"
@@ -24,27 +25,36 @@ SAID = {  # of a head: in a label, and in the caption
 }
 
 
-def captions(order, dropout=False, known=True):
-    """What the strip shows and in which order, the longest first; ``dropout`` falls on its maps, though not on what orders them, which is
-    not ``known`` before all rows of a long sequence have been read."""
+def every_head(choice, H):
+    """What the strip shows: "Every head", or "2 of 8 heads" where some were chosen."""
+    return "Every head" if len(choice.order) == H else f"{len(choice.order)} of {H} heads"
+
+
+def captions(order, heads="Every head", dropout=False, known=True):
+    """Captions of the strip, the longest first: which ``heads`` it shows and in which order.
+
+    With ``dropout`` they add that the order comes from weights before it. The order is not ``known`` before all rows of a long
+    sequence have been read.
+    """
     if not known:
-        return ("Every head by its number",)
+        return (f"{heads} by number",)
     before = ", before dropout" if dropout else ""
     if order == "difference":
         return (
-            f"Every head, the one that differs most from the average first ({_MEASURE}{before})",
+            f"{heads}, the one that differs most from the average first ({_MEASURE}{before})",
             f"Heads by how much they differ from the average (Jensen–Shannon{before})",
             f"Heads by difference from the average{before}",
         )
-    if order == "index":
+    if order in UNSORTED:
+        listed = "by number" if order == "index" else "as listed"
         return (
-            f"Every head by its number, and how much it differs from the average ({_MEASURE}{before})",
+            f"{heads} {listed}, and how much each differs from the average ({_MEASURE}{before})",
             f"Heads, and how much they differ from the average (Jensen–Shannon{before})",
             f"Heads: difference from the average{before}",
         )
     phrase = SAID[order][1]
     return (
-        f"Every head by {phrase}, the largest first ({STATISTICS[order].meaning}{before})",
+        f"{heads} by {phrase}, the largest first ({STATISTICS[order].meaning}{before})",
         f"Heads by {phrase}, the largest first{before}",
         f"Heads by {phrase}{before}",
     )

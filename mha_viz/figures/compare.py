@@ -121,9 +121,10 @@ class _Both:
         tokens = [sides(trace, item, width) for trace in (a, b)]
         widest = [max(side[i].widest for side in tokens) for i in (0, 1)]
         notes = [_note(note) for note in self.shared.notes]
+        every = around.every_head(choice, b.weights.shape[1]).replace("Every", "every")
         captions = [
-            f"{name} of every head, as ordered in {self.names[1]} (Δ: by how much its weights change on average, signs aside)",
-            f"{name} of every head (Δ: mean change, signs aside)",
+            f"{name} of {every}, as ordered in {self.names[1]} (Δ: by how much its weights change on average, signs aside)",
+            f"{name} of {every} (Δ: mean change, signs aside)",
         ]
         L, S = self.weights[0].shape
         place = arrange(

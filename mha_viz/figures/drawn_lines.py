@@ -19,7 +19,7 @@ MARKS = {  # of tokens without lines: Plotly's symbol and what the legend calls 
 }
 
 
-def describe_lines(trace, view, average=True):
+def describe_lines(trace, view, average=-1):
     """What the picture shows, in a few sentences: its text alternative."""
     return _described(Drawn(trace, view, average=average))
 
@@ -32,8 +32,8 @@ def describe_average(trace, view):
 def _described(shown):
     L, S = shown.near.shape
     names = [shown.name(panel) for panel in range(len(shown.heads))]
-    heads = len(names) - (None in shown.heads)
-    named = ", ".join(names) if len(names) <= 4 else ", ".join([f"{heads} heads", *names[heads:]])
+    average = [name for head, name in zip(shown.heads, names, strict=True) if head is None]
+    named = ", ".join(names if len(names) <= 4 else [f"{len(names) - len(average)} heads", *average])
     said = [f"Attention as lines from {L} queries on the left to {S} keys on the right{shown.weighted}{shown.parts_seen[0]}: {named}."]
     if shown.focused:
         side, token = ("query", shown.query) if shown.query is not None else ("key", shown.key)
@@ -63,8 +63,9 @@ class Drawn:
     [P, L, S], how far each weight is up the ``scale``, and ``samples``, the same of some weights and their texts.
     """
 
-    def __init__(self, trace, view, heads=True, average=True):
-        """Of the ``heads`` that ``view`` shows and their ``average``, which are wanted; without heads the average stands alone."""
+    def __init__(self, trace, view, heads=True, average=-1):
+        """Draw the heads that ``view`` shows, and the average at the place ``average`` among them: -1 last, None not at all. Without
+        ``heads`` the average stands alone."""
         self.choice = choice = choose(trace, view)
         item = choice.item
         weights, padding = trace.weights[item], trace.query_padding[item]  # [H, L, S], [L]
@@ -78,7 +79,8 @@ class Drawn:
         self.hidden = undefined | padding, masked
         self.H, L, S = weights.shape
         own = list(choice.order) if view.arrangement == "all" else [choice.head]
-        own += [None] if average and view.arrangement != "one" and trace.has("mean_weights") else []
+        if average is not None and view.arrangement != "one" and trace.has("mean_weights"):
+            own.insert(len(own) if average < 0 else average, None)
         self.heads = own if heads else [None]
         self.large = view.arrangement != "all" or len(self.heads) == 1
         maps = [trace.mean_weights[item] if head is None else weights[head] for head in self.heads]  # [L, S] each

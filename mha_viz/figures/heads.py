@@ -13,6 +13,7 @@ from mha_viz.figures.picture import Large, Map, Tiles, large_pool, picture, stri
 from mha_viz.figures.scale import largest_weight, scale_of
 from mha_viz.figures.theme import THEMES
 from mha_viz.figures.widths import width_of
+from mha_viz.settings.view import UNSORTED
 
 __all__ = ["average", "describe", "describe_average", "heads", "largest_weight", "spec"]
 
@@ -37,23 +38,26 @@ def heads(trace, view, theme="light", width=1104):
     return go.Figure(spec(trace, view, theme, width))
 
 
-def spec(trace, view, theme="light", width=1104, strip=True, average=True, parts=ALL):
+def spec(trace, view, theme="light", width=1104, strip=True, average=-1, parts=ALL):
     """``heads`` as the plain dict that ``go.Figure`` checks: for the live picture, which has no time for that at every change.
 
-    Without its ``strip`` a pair stands alone: where every head is on show elsewhere. Without the ``average`` the heads do. ``parts``
-    are what stands around the maps.
+    Without its ``strip`` a pair stands alone: where every head is on show elsewhere. ``average`` says among how many heads before it
+    the average stands, None for no average, -1 for the last place. ``parts`` are what stands around the maps.
     """
     shown = _Shown(trace, view, theme, width)
     order, head, pair = shown.choice.order, shown.choice.head, view.arrangement == "pair"
     maps = [shown.map(one) for one in order]
-    told = around.captions(view.order, dropped_out(trace), shown.choice.known)
+    told = around.captions(view.order, around.every_head(shown.choice, shown.H), dropped_out(trace), shown.choice.known)
     if view.arrangement == "all":
-        average = average and trace.has("mean_weights")
-        maps += [shown.average_map("average")] if average else []
+        if average is not None and trace.has("mean_weights"):
+            average = len(maps) if average < 0 else average
+            maps.insert(average, shown.average_map("average"))
+        else:
+            average = None
         place = arrange_all(width, len(maps), *shown.sizes, shown.ticks, widest_labels(maps), parts)
         return shown.picture(place, shown.tiles(maps, average), [], told, head)
     large = [Large(maps[order.index(head)], shown.looks([head]), *shown.names, strong=True)]
-    large += [shown.large_average()] if pair and average else []
+    large += [shown.large_average()] if pair and average is not None else []
     place = arrange(
         width, len(maps) if pair and strip else 0, *shown.sizes, maps=len(large), bars={len(large) - 1: shown.ticks},
         labels=widest_labels(maps), parts=parts,
@@ -99,10 +103,10 @@ class _Shown:
     def large_average(self):
         return Large(self.average_map(), self.looks(None), *self.names)
 
-    def tiles(self, maps, average=False):
+    def tiles(self, maps, average=None):
         return Tiles(tuple(maps), self.looks(list(self.choice.order), average), *self.names)
 
-    def looks(self, shown, average=False):
+    def looks(self, shown, average=None):
         return looks_of(self.trace, self.choice.item, shown, average)
 
     def picture(self, place, strip, large, captions, head):
@@ -131,16 +135,18 @@ def sides(trace, item, width):
     )
 
 
-def looks_of(trace, item, shown, average=False):
-    """The looks of the cells of some heads' maps, and of the ``average`` after them: each [T, L, S], or [1, L, S] where all heads
-    have one mask. ``shown`` None: of the average alone, [1, L, S]."""
+def looks_of(trace, item, shown, average=None):
+    """The looks of the cells of some heads' maps, each [T, L, S], or [1, L, S] where all heads have one mask.
+
+    ``average`` is the place among them where the average stands, None for none; ``shown`` None means the average alone, [1, L, S].
+    """
     mask, undefined, padding = trace.mask[item], trace.undefined[item], trace.query_padding[item]
     if (mask == mask[0]).all() and (undefined == undefined[0]).all():
         return tiles.looks(mask[:1], padding, undefined[:1])
     masks, undefineds = mask[shown or []], undefined[shown or []]
-    if average or shown is None:
-        masks = np.concatenate([masks, mask.all(axis=0)[None]])  # [T, L, S]
-        undefineds = np.concatenate([undefineds, undefined.any(axis=0)[None]])  # [T, L]
+    if average is not None or shown is None:
+        masks = np.insert(masks, average or 0, mask.all(axis=0), axis=0)  # [T, L, S]
+        undefineds = np.insert(undefineds, average or 0, undefined.any(axis=0), axis=0)  # [T, L]
     return tiles.looks(masks, padding, undefineds)
 
 
@@ -168,7 +174,7 @@ def describe(trace, view):
     if view.arrangement == "one":
         shown = f"head {head} alone"
     phrase = "difference from their average" if view.order == "difference" else around.SAID[choice.statistic][1]
-    ordered = choice.known and view.order != "index" and view.arrangement != "one"
+    ordered = choice.known and view.order not in UNSORTED and view.arrangement != "one"
     first = f", largest {phrase} first: head {choice.order[0]}" if ordered else ""
     before = ", both before dropout" if dropped_out(trace) else ""
     in_head = f"{_in_cell(trace.weights[item, head], choice)} in head {head}"

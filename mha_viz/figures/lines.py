@@ -41,9 +41,9 @@ def lines(trace, view, theme="light", width=1104):
     return go.Figure(spec(trace, view, theme, width))
 
 
-def spec(trace, view, theme="light", width=1104, average=True, parts=ALL):
-    """``lines`` as the plain dict that ``go.Figure`` checks. Without the ``average`` the heads stand alone; ``parts`` are what stands
-    around the lines, which have no values."""
+def spec(trace, view, theme="light", width=1104, average=-1, parts=ALL):
+    """``lines`` as the plain dict that ``go.Figure`` checks. ``average`` is its place among the heads, -1 last, None for no
+    average; ``parts`` are what stands around the lines, which have no values."""
     return _drawn(Drawn(trace, view, average=average), THEMES[theme].dressed(view.colors), width, parts)
 
 

@@ -64,7 +64,7 @@ def place_of(traces, layer, tile):
 
 def captions(traces, layers, view):
     """What the overview shows, the longest first."""
-    statistic = "difference" if view.order == "index" else view.order
+    statistic = view.statistic
     phrase, others = around.SAID[statistic][1], _others(traces, layers)
     return f"Every head of {counted(layers)}, with its {phrase}{others}", f"{counted(layers)}{others}"
 

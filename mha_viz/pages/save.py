@@ -272,7 +272,7 @@ def text_of(what, on_screen):
 
     shown, view = on_screen.shown, on_screen.view
     if what in CODE:
-        return PROGRAMS[CODE[what]](shown)
+        return PROGRAMS[CODE[what]](shown, view)
     caption, alt = caption_of(Figure(view=view), shown), drawn(Figure(view=view), shown)[1]
     if what == "caption":
         return caption

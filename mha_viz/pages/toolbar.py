@@ -87,7 +87,7 @@ def orders():
     """The orders of heads by name, in words."""
     from mha_viz.analysis.statistics import STATISTICS
 
-    return {"difference": "order: difference", "index": "order: number"} | {
+    return {"difference": "order: difference", "index": "order: number", "listed": "order: as listed"} | {
         name: f"order: {statistic.label}" for name, statistic in STATISTICS.items() if name != "difference"
     }
 

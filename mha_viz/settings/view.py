@@ -8,8 +8,9 @@ from mha_viz.settings.rules import check, choice, flag, number, optional, ruled
 from mha_viz.settings.steps import LANGUAGES, STEPS
 
 ORDERS = (
-    "difference", "index", "entropy", "distance", "previous", "next", "self", "first", "confidence", "induction", "contribution",
+    "difference", "index", "listed", "entropy", "distance", "previous", "next", "self", "first", "confidence", "induction", "contribution",
 )  # fmt: skip
+UNSORTED = ("index", "listed")  # orders that no statistic decides
 ARRANGEMENTS = ("pair", "all", "one")
 PICTURES = ("maps", "lines")
 WEIGHTINGS = ("weights", "norms")
@@ -61,8 +62,8 @@ class View:
     """How a Trace is shown. None means: choose for me, as ``mha_viz.analysis.choose`` does.
 
     ``layer`` of a model that has several; ``item`` the batch item; ``heads`` the heads shown, None all; ``order`` of them, by
-    index, difference from the average or a head statistic; ``head`` the chosen one; ``cell`` the chosen (query, key), one of them
-    None where a token is chosen and not a cell. ``arrangement``: the strip with one head beside the
+    index, as ``heads`` lists them, by difference from the average or by a head statistic; ``head`` the chosen one; ``cell`` the
+    chosen (query, key), one of them None where a token is chosen and not a cell. ``arrangement``: the strip with one head beside the
     average, all heads large, or one head alone; ``picture``: maps or lines. ``weighting`` of the cells: the attention weights, or
     these times the length of what each key's value adds to the output ("norms"). ``scale`` of the colours: linear, logarithmic,
     clipped at the 99th percentile, or each row to its own maximum; "auto" is linear, and logarithmic where each cell stands for a
@@ -119,6 +120,11 @@ class View:
 
     def __post_init__(self):
         check(self)
+
+    @property
+    def statistic(self):
+        """The statistic that is told of each head: the one that orders them, or their difference from the average."""
+        return "difference" if self.order in UNSORTED else self.order
 
     def misfits(self, N, H, L, S):
         """A Wrong for each field that points beyond weights of [N, H, L, S], a part in sight by its first row or column; whoever shows

@@ -4,6 +4,7 @@ import pytest
 
 from mha_viz.core.rules import Wrong
 from mha_viz.export.figure import Figure, figure_of, read_figures, specification
+from mha_viz.export.make import spec_of
 
 
 @pytest.mark.parametrize(
@@ -118,3 +119,12 @@ def test_a_list_that_is_none_is_told_where(tmp_path, content, said):
 def test_a_list_that_is_not_there(tmp_path):
     with pytest.raises(Wrong, match="cannot be read: No such file"):
         read_figures(tmp_path / "gone.toml")
+
+
+@pytest.mark.parametrize("view", ["heads", "lines"])
+@pytest.mark.parametrize("heads", ["2,5,mean", "5,2", "mean,2,5", "5,mean,2"])
+def test_heads_are_drawn_in_the_order_in_which_they_are_named(view, heads):
+    spec = spec_of(Figure(view=view, heads=heads))
+    meta = spec["layout"]["meta"]
+    drawn = [one["head"] for one in meta["panels" if view == "lines" else "tiles"]]
+    assert drawn == [None if name == "mean" else int(name) for name in heads.split(",")]

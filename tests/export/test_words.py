@@ -1,9 +1,11 @@
 """Captions, alternative texts and the address in them."""
 
 import numpy as np
+import pytest
 
 from mha_viz.export.figure import Figure
-from mha_viz.export.make import shown
+from mha_viz.export.make import made, shown
+from mha_viz.export.paste import PROGRAMS
 from mha_viz.export.words import address_of, caption, markdown, view_address_of
 
 
@@ -24,8 +26,37 @@ def test_the_layer_of_several_is_named():
 
 
 def test_heads_that_were_asked_for_are_told():
-    assert "Attention of heads 2, 5 and their average," in caption(what(heads="2,5,mean"), "heads")
-    assert "Attention of all 8 heads," in caption(what(), "page")
+    assert "Attention of heads 2 and 5 and the average of all 8 heads," in caption(what(heads="2,5,mean"), "heads")
+    assert "Attention of heads 5 and 2," in caption(what(heads="5,2"), "heads"), "in the order that was asked for"
+    assert "Attention of all 8 heads and their average," in caption(what(), "page")
+
+
+@pytest.mark.parametrize(
+    ("address", "heads"),
+    [
+        ("?heads=2,5", [5, 2, None]),  # by difference, as on the page
+        ("?heads=2,5&order=index", [2, 5, None]),
+        ("?heads=5,2&order=listed", [5, 2, None]),
+        ("?heads=2,5&arrangement=all", [5, 2, None]),
+        ("?heads=2,5&arrangement=one", [5]),
+        ("?heads=2,5&picture=lines", [5, None]),
+        ("?heads=2,5&picture=lines&arrangement=all", [5, 2, None]),
+        ("?arrangement=one&head=3", [3]),
+    ],
+)
+def test_caption_table_program_and_case_are_of_the_heads_on_screen(address, heads):
+    one = what(address=address)
+    assert one.drawn_heads("page") == heads
+    numbers = [head for head in heads if head is not None]
+    assert one.head == numbers[0], "the chosen head is one of them"
+    assert " and ".join(map(str, numbers)) in caption(one, "page").partition(",")[0]
+    table = made(Figure(out="a.csv", address=address), None)[0].decode().splitlines()[1:]
+    named = list(dict.fromkeys(line.split(",")[1] for line in table))
+    assert named == ["average" if head is None else str(head) for head in heads]
+    for language in ("torch", "numpy"):
+        program = PROGRAMS[language](one, "page")
+        assert f"shown_heads = weights[0, {numbers}]" in program and f"head {numbers[0]}:" in program
+    assert f"_of_head_{numbers[0]}" in PROGRAMS["pytest"](one, "page")
 
 
 def test_the_address_of_what_is_shown_shows_the_same():

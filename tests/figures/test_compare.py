@@ -122,3 +122,10 @@ def test_it_is_described_in_words():
     assert "Largest change: query 0, key 0" in words
     longer = synthetic(replace(SMALL, seq_len=9))
     assert "their cells are not the same pairs of tokens" in describe_difference(A, longer, View())
+
+
+@pytest.mark.parametrize(("heads", "said"), [(None, "of every head, as ordered"), ((1, 3), "of 2 of 4 heads, as ordered")])
+def test_the_heading_counts_the_heads_that_are_shown(heads, said):
+    a, b = (synthetic(Settings(embed_dim=16, num_heads=4, batch_size=1, seq_len=6, padding=(), seed=seed)) for seed in (1, 2))
+    texts = [one["text"] for one in difference(a, b, View(heads=heads)).layout.annotations]
+    assert any(said in text for text in texts)

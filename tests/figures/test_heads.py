@@ -64,7 +64,7 @@ def test_only_the_chosen_heads_are_shown_beside_the_average_of_all():
     [("all", ["head 1", "head 3"]), ("pair", ["head 1", "head 3", "head 1"]), ("one", ["head 1"])],
 )
 def test_heads_stand_without_the_average_where_it_is_left_out(arrangement, names):
-    figure = spec(synthetic(SMALL), View(heads=(3, 1), order="index", arrangement=arrangement), average=False)
+    figure = spec(synthetic(SMALL), View(heads=(3, 1), order="index", arrangement=arrangement), average=None)
     assert [trace["name"] for trace in maps(figure)] == names
     assert not any("average of" in note["text"] for note in figure["layout"]["annotations"])
     assert figure["layout"]["meta"]["order"] == [1, 3]
@@ -91,14 +91,14 @@ def test_the_average_alone_is_told_in_words():
     )
 
 
-@pytest.mark.parametrize("with_average", [True, False])
-def test_a_map_among_heads_with_and_without_the_average_has_its_own_mask(with_average):
+@pytest.mark.parametrize(("average_at", "place"), [(-1, 1), (None, 1), (0, 2), (1, 2)])
+def test_a_map_among_heads_with_and_without_the_average_has_its_own_mask(average_at, place):
     mask = np.zeros((2, 3, 3), bool)  # [N·H, L, S]
     mask[1, 0, 2] = True  # in head 1 alone
     trace = attend(Layer.random(4, 2, seed=1), Batch(np.ones((1, 3, 4), np.float32), attn_mask=mask))
-    figure = spec(trace, View(arrangement="all", order="index"), average=with_average)
+    figure = spec(trace, View(arrangement="all", order="index"), average=average_at)
     (hatched,) = [one for one in figure["data"] if "fillpattern" in one]
-    tile = figure["layout"]["meta"]["tiles"][1]
+    tile = figure["layout"]["meta"]["tiles"][place]
     assert (np.nanmin(hatched["x"]), np.nanmax(hatched["x"])) == pytest.approx((tile["x0"] + 1.5, tile["x0"] + 2.5), abs=1e-4)
 
 
@@ -356,10 +356,21 @@ def test_labels_say_what_the_heads_are_ordered_by(order, words):
     assert all(re.search(rf"{words}\d", label) for label in labels)
     assert ("%" in labels[0]) == (order != "distance")
     caption = figure["layout"]["annotations"][0]["text"]
-    assert {"entropy": "entropy, the largest first", "index": "by its number"}.get(order, "the largest first") in caption
+    assert {"entropy": "entropy, the largest first", "index": "by number"}.get(order, "the largest first") in caption
 
 
 def test_values_are_printed_in_black_or_white_by_their_colour():
     figure = spec(synthetic(Settings(embed_dim=8, num_heads=2, batch_size=1, seq_len=4, padding=())), View(scale="row"))
     printed = next(t for t in figure["data"] if t.get("mode") == "text" and t["xaxis"] == "x2")
     assert set(printed["textfont"]["color"]) == {"#000000", "#ffffff"}
+
+
+@pytest.mark.parametrize("order", ["difference", "index", "listed", "entropy"])
+@pytest.mark.parametrize("arrangement", ["pair", "all"])
+def test_the_heading_counts_the_heads_that_are_shown(order, arrangement):
+    trace = synthetic(SMALL)
+    for shown, said in ((None, "Every head"), ((1, 3), "2 of 4 heads")):
+        view = View(order=order, arrangement=arrangement, heads=shown)
+        assert spec(trace, view)["layout"]["annotations"][0]["text"].startswith((said, "Heads"))
+    listed = spec(trace, View(order="listed", heads=(3, 1, 2), arrangement="all"))["layout"]["meta"]["tiles"]
+    assert [tile["head"] for tile in listed] == [3, 1, 2, None]

@@ -221,14 +221,14 @@ def test_no_names_overlap_and_nothing_leaves_the_picture(width, large, count, qu
 def test_heads_have_lines_without_the_average_and_the_average_without_heads():
     trace = synthetic(SMALL)
     view = View(heads=(3, 1), order="index", arrangement="all")
-    heads, mean = spec(trace, view, average=False), average(trace, view)
+    heads, mean = spec(trace, view, average=None), average(trace, view)
     assert drawn(heads) + drawn(mean) == drawn(spec(trace, view))
     assert [panel["head"] for panel in heads["layout"]["meta"]["panels"]] == [1, 3]
     assert mean["layout"]["meta"]["chosen"]["head"] is None and heads["layout"]["meta"]["chosen"]["head"] == 1
     assert describe_lines(trace, view).startswith(
         "Attention as lines from 6 queries on the left to 6 keys on the right: head 1, head 3, average of"
     )
-    assert "keys on the right: head 1, head 3. " in describe_lines(trace, view, average=False)
+    assert "keys on the right: head 1, head 3. " in describe_lines(trace, view, average=None)
     assert "keys on the right: average of 4 heads. " in describe_average(trace, view)
 
 
