@@ -4,6 +4,7 @@ import pytest
 
 from mha_viz.core.intervention import Intervention
 from mha_viz.core.rules import Wrong
+from mha_viz.settings import interventions
 from mha_viz.settings.interventions import EXAMPLE, read_interventions, told, typed_interventions, write_interventions
 
 
@@ -63,3 +64,27 @@ def test_in_words():
         "Layer 1: no query reads key 3.",
         "Layer 2: no query reads keys 1, 2.",
     )
+
+
+def test_every_part_is_looked_at_once(monkeypatch):
+    """However many heads of one layer are named: work grows with the length of the text, and not with its square or cube."""
+    seen = []
+    checked = interventions.Intervention
+
+    def counted(off=(), *rest, **more):
+        seen.append(len(off))
+        return checked(off, *rest, **more)
+
+    monkeypatch.setattr(interventions, "Intervention", counted)
+    (found,) = read_interventions(" ".join(f"0:{head}=zero" for head in range(1600)))
+    assert len(found.off) == 1600 and sum(seen) == 2 * 1600, "each head by itself, and all of them once"
+
+
+@pytest.mark.parametrize("text", ["0:1=zero 0:1=mean", "0:1=zero 0:2=mean 0:1=zero"])
+def test_a_head_that_is_named_twice(text):
+    with pytest.raises(Wrong, match="names head 1 more than once"):
+        read_interventions(text)
+
+
+def test_of_keys_and_temperature_the_last_counts():
+    assert read_interventions("0:keys=1 0:temperature=2 0:keys=3 0:temperature=4") == (Intervention((), (3,), 4.0),)

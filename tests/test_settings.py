@@ -173,3 +173,21 @@ def test_a_bad_value_in_the_address_falls_back_alone():
 def test_json_that_is_no_settings_is_refused(text):
     with pytest.raises(Wrong):
         from_json(text)
+
+
+def test_of_a_long_address_the_longest_texts_are_left_out():
+    words, mask = "w " * 20_000, "0" * 30_000
+    settings, view, notes = from_address({"seed": "8", "words": words, "attn_mask": mask, "head": "2"})
+    assert (settings, view) == ({"seed": 8, "attn_mask": "0" * 30_000}, {"head": 2})
+    assert [note.argument for note in notes] == ["words"] and "too long" in notes[0].rule
+    settings, _, notes = from_address({"seed": "8", "x" * 70_000: "1"})
+    assert settings == {"seed": 8} and len(notes) == 1 and len(str(notes[0])) < 300
+
+
+def test_many_unknown_names_are_counted(monkeypatch):
+    """To find what was meant by a name takes a millisecond."""
+    looked_up = []
+    monkeypatch.setattr("mha_viz.settings.spelling.unknown", lambda name, *_: looked_up.append(name) or Wrong(name, "", "is no setting."))
+    _, _, notes = from_address({f"x{i}": "1" for i in range(3000)})
+    assert len(looked_up) == 8 and "2992 more names are no settings" in notes[-1].rule
+    assert "is no setting." in str(from_address({"y" * 20_000: "1"})[2][0])

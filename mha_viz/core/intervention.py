@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import pairwise
 
 import numpy as np
 
@@ -151,8 +152,7 @@ def _off(value):
         rule = f'must pair heads with one of {", ".join(WAYS)}, as in {{2: "zero"}}.'
         raise Wrong("off", value, rule, [{"off": ()}]) from None
     pairs = tuple(sorted((whole("off", head, 0), one_of("off", way, WAYS)) for head, way in pairs))
-    heads = [head for head, _ in pairs]
-    twice = next((head for head in heads if heads.count(head) > 1), None)
+    twice = next((head for (head, _), (other, _) in pairwise(pairs) if head == other), None)  # they are sorted
     if twice is not None:
         rule = f"names head {twice} more than once; it can be put off in one way."
         raise Wrong("off", pairs, rule, [{"off": tuple(dict(pairs).items())}])

@@ -41,7 +41,12 @@ def too_long(trace):
     if trace.call is None:
         return False
     N, H, L, S = trace.shape
-    return memory(N, H, L, S, H * trace.call.q.shape[3]) > WHOLE
+    return beyond_whole(N, H, L, S, H * trace.call.q.shape[3])
+
+
+def beyond_whole(N, H, L, S, E):
+    """True for maps that take more than WHOLE, and so are looked at in blocks and parts."""
+    return memory(N, H, L, S, E) > WHOLE
 
 
 # What does not fit

@@ -1,6 +1,7 @@
 """The checks of one layer as a page shows them: run while one watches, told by group, to be copied and kept."""
 
 import json
+import math
 import time
 from dataclasses import dataclass
 from html import escape
@@ -10,7 +11,7 @@ import streamlit as st
 from mha_viz.pages.warm import kept_checks
 
 MARKS = {"pass": "✓", "fail": "✗", "cannot run": "–"}
-QUICK = 2**19  # numbers in all maps; what is larger is checked when somebody asks for it
+QUICK, NARROW = 2**19, 2**24  # numbers in all maps, and in the layer's weights; what has more is checked when somebody asks for it
 FEW = 3  # checks that cannot run, which are named above all
 AT_ONCE = 1.0  # seconds of checks before it is said how far they are; then a slice of SLICE every PACE
 SLICE, PACE = 0.4, 0.5
@@ -61,7 +62,7 @@ def run(what):
         return kept, True
     if state.get("checked_trace") is not what.trace:
         state.checked_trace, state.checks_done, state.checks_left = what.trace, [], validate(what.of, what.layer)
-        state.check_on = what.trace.weights.size <= QUICK
+        state.check_on = quick(what.trace)
     if state.check_on and work(what, AT_ONCE):
         return state.checks_done, True
     if state.check_on:
@@ -72,6 +73,12 @@ def run(what):
     if not state.checks_done:
         st.caption("This layer is large: the checks compute it many times.")
     return state.checks_done, False
+
+
+def quick(trace):
+    """Whether the checks of this layer take a moment: they compute it many times."""
+    layer = 0 if trace.layer is None else sum(array.size for array in trace.layer.weights.values())
+    return math.prod(trace.shape) <= QUICK and layer <= NARROW
 
 
 def kept_of(what):

@@ -11,6 +11,7 @@ from mha_viz.pages.messages import say_not_current, say_notes, say_wrong
 from mha_viz.pages.places import enter
 from mha_viz.pages.warm import synthetic_trace, warm_up
 from mha_viz.settings import Settings
+from mha_viz.sources.synthetic import check_size
 
 
 def begin(page):
@@ -43,6 +44,14 @@ def current():
         return settings, trace_of(settings), wrong
     state.shown = settings
     return settings, trace, None
+
+
+def is_long():
+    """Whether the Trace of ``current`` is too long for its maps to be whole: told by its size, before it is made."""
+    try:
+        return check_size(draft.settings())
+    except Wrong:
+        return check_size(st.session_state.get("shown", Settings()))
 
 
 def trace_of(settings):

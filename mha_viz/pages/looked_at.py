@@ -56,7 +56,7 @@ def begin(page, sidebar=controls):
 
 def is_whole():
     """Whether the maps of what is looked at are there whole; says so where they are not."""
-    if not too_long(current().trace):
+    if not (too_long(current().trace) if of_model() else explored.is_long()):
         return True
     st.info(
         "This layer is too long for its maps to be whole, as this page needs them. Its heads are shown pooled where it was opened."

@@ -285,13 +285,16 @@ def verdict(objection):
 
 def current():
     """The Settings that are set, and None; the last good ones where these break a rule, and the Wrong."""
+    from mha_viz.analysis.pitfalls import check_width
+
     state = st.session_state
     try:
         settings = draft.settings()
+        check_width(settings.embed_dim, settings.num_heads)
         shared_trace(layer_of(settings))
     except Wrong as wrong:
-        return state.setdefault("shown", Settings()), wrong
-    state.shown = settings
+        return state.get("tried", Settings()), wrong  # not what Explore showed last, which may be too wide as well
+    state.shown = state.tried = settings
     return settings, None
 
 

@@ -15,33 +15,38 @@ def read_interventions(text, argument="interventions"):
     """
     if not isinstance(text, str):
         raise Wrong(argument, text, f"must be text, as in “{EXAMPLE}”.", [{argument: ""}])
-    layers = {}
+    layers = {}  # layer → {"off": {head: way}, "hidden_keys": …, "temperature": …}, each part looked at once and by itself
     for part in text.split():
         try:
-            layer, given = _read(part, layers)
-            Intervention(**given)
+            layer, name, value = _read(part)
+            held = layers.setdefault(layer, {})
+            if name != "off":
+                held[name] = value
+                continue
+            (head, way), off = value, held.setdefault("off", {})
+            if head in off:
+                Intervention(((head, off[head]), value))  # which says that a head is named twice
+            off[head] = way
         except ValueError as error:
             rule = f"must be written LAYER:WHAT, as in “{EXAMPLE}”"
             rule = f"{rule}: {error}" if isinstance(error, Wrong) else f"{rule}."
             others = " ".join(other for other in text.split() if other != part)
             raise Wrong(argument, part, rule, [{argument: others}]) from None
-        layers[layer] = given
     return tuple(Intervention(**layers.get(layer, {})) for layer in range(max(layers, default=-1) + 1))
 
 
-def _read(part, layers):
-    """(layer, what is given for it up to this part)."""
+def _read(part):
+    """(layer, the field of Intervention that a part gives, its value)."""
     place, what = part.split(":")
     name, value = what.split("=")
     layer = int(place)
     if not 0 <= layer < MOST_LAYERS:
         raise Wrong("layer", layer, f"must be from 0 to {MOST_LAYERS - 1}.")
-    given = layers.get(layer, {})
     if name == "keys":
-        return layer, given | {"hidden_keys": tuple(map(int, value.split(",")))}
+        return layer, "hidden_keys", Intervention(hidden_keys=tuple(map(int, value.split(",")))).hidden_keys
     if name == "temperature":
-        return layer, given | {"temperature": float(value)}
-    return layer, given | {"off": (*given.get("off", ()), (int(name), value))}
+        return layer, "temperature", Intervention(temperature=float(value)).temperature
+    return layer, "off", Intervention(((int(name), value),)).off[0]
 
 
 def write_interventions(interventions):

@@ -9,6 +9,10 @@ from mha_viz.settings.rules import ruled_value
 from mha_viz.settings.settings import Settings
 from mha_viz.settings.view import View
 
+LONGEST_ADDRESS = 2**15  # characters that are read of an address, so that no link costs a server minutes
+MOST_UNKNOWN = 8  # names that are told one by one, each with the name that was likely meant
+LONGEST_NAME = 40  # characters of a name for which that is looked for
+
 
 def spell(value):
     """A field's value as an address writes it: true as 1, (3, 0) as "3,0", (None, 9) as ",9"."""
@@ -52,22 +56,41 @@ def from_address(query, kind=Settings):
 
     A bad value, or a name that neither has, falls back alone: the others stand. Rules between fields are not checked here.
     """
-    settings, view, notes = {}, {}, []
+    settings, view, strange = {}, {}, []
+    query, notes = short(query)
     for name, text in query.items():
         if name not in kind.__dataclass_fields__ | View.__dataclass_fields__:
-            notes.append(unknown(name, text, kind, View))
+            strange.append(name)
             continue
         owner, values = (View, view) if name in View.__dataclass_fields__ else (kind, settings)
         try:
             values[name] = read(owner, name, text)
         except Wrong as wrong:
             notes.append(wrong)
+    notes += [unknown(name, query[name], kind, View) for name in strange[:MOST_UNKNOWN]]
+    if len(strange) > MOST_UNKNOWN:
+        notes.append(Wrong("address", f"{len(strange)} unknown names", f"{len(strange) - MOST_UNKNOWN} more names are no settings."))
     return settings, view, notes
+
+
+def short(query):
+    """(what is read of ``query``, a Wrong for each text that is left out): the longest ones go where it is longer than LONGEST_ADDRESS."""
+    left, notes = dict(query), []
+    length = sum(len(name) + len(text) for name, text in query.items())
+    for name, text in sorted(query.items(), key=lambda pair: -len(pair[0]) - len(pair[1])):
+        if length <= LONGEST_ADDRESS:
+            break
+        del left[name]
+        length -= len(name) + len(text)
+        rule = f"makes the address too long: up to {LONGEST_ADDRESS:,} characters of one are read. Type long text on the page instead."
+        notes.append(Wrong(name if len(name) <= LONGEST_NAME else "address", f"{len(text):,} characters", rule))
+    return left, notes[:MOST_UNKNOWN]
 
 
 def unknown(name, value, *kinds):
     """A Wrong for a ``name`` that none of these dataclasses has, with the name that was likely meant."""
-    close = difflib.get_close_matches(name, [f.name for kind in kinds for f in fields(kind)], 1)
+    names = [f.name for kind in kinds for f in fields(kind)]
+    close = difflib.get_close_matches(name, names, 1) if len(name) <= LONGEST_NAME else []
     return Wrong(name, value, f"is no setting; is {close[0]} meant?" if close else "is no setting.")
 
 

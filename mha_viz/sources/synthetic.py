@@ -7,7 +7,7 @@ import numpy as np
 from mha_viz.core.attend import attend
 from mha_viz.core.batch import Batch
 from mha_viz.core.layer import Layer
-from mha_viz.core.memory import WHOLE, check_layer_memory, check_memory, check_projected_memory, memory, readable_size
+from mha_viz.core.memory import beyond_whole, check_layer_memory, check_memory, check_projected_memory, memory, readable_size
 from mha_viz.core.rules import Wrong
 from mha_viz.settings import Settings, read_mask
 from mha_viz.sources.tiny import TOKENS, tiny_layer
@@ -25,22 +25,8 @@ def synthetic(settings=None, *, engine="torch", dtype="float32"):
     """
     import torch
 
-    settings = settings or Settings()
-    s = settings
-    check_layer_memory(s.embed_dim, s.kdim, s.vdim, s.num_heads)
-    extra = s.add_bias_kv + s.add_zero_attn
-    size, dropout = (s.N, s.num_heads, s.L, s.S + extra, s.embed_dim), s.training and s.dropout > 0
-    if dropout and memory(*size) > WHOLE:
-        rule = (
-            f"draws dropout for every weight, and [N, H, L, S] = [{s.N}, {s.num_heads}, {s.L}, {s.S + extra}] of them would take "
-            f"{readable_size(memory(*size, dropout=True))}; without it maps of this size are pooled, up to {POOLED:,} tokens."
-        )
-        raise Wrong("training", True, rule, [{"training": False}, {"dropout": 0.0}])
-    long = memory(*size) > WHOLE and max(s.L, s.S) <= POOLED and engine == "torch"
-    if long:
-        check_projected_memory(s.N, s.L, s.S, s.embed_dim, dtype=dtype)
-    else:
-        check_memory(*size, dropout=dropout)
+    s = settings or Settings()
+    long = check_size(s, engine, dtype)
     generator = torch.Generator().manual_seed(s.seed)
     layer = Layer.random(s.embed_dim, s.num_heads, seed=s.seed, dropout=s.dropout, generator=generator)
     batch = make_batch(
@@ -54,6 +40,31 @@ def synthetic(settings=None, *, engine="torch", dtype="float32"):
             add_zero_attn=s.add_zero_attn, kdim=s.kdim, vdim=s.vdim,
         )  # fmt: skip
     return attend(layer, batch, engine=engine, dtype=dtype, training=s.training, generator=generator, later=long)
+
+
+def check_size(s, engine="torch", dtype="float32"):
+    """Whether the Trace of these Settings is long: its maps can be pooled, and are made when they are read. Raises Wrong where it would
+    not fit into memory; nothing is made for that."""
+    check_layer_memory(s.embed_dim, s.kdim, s.vdim, s.num_heads)
+    N, H, L, S, E = size = _size(s)
+    dropout = s.training and s.dropout > 0
+    if dropout and beyond_whole(*size):
+        rule = (
+            f"draws dropout for every weight, and [N, H, L, S] = [{N}, {H}, {L}, {S}] of them would take "
+            f"{readable_size(memory(*size, dropout=True))}; without it maps of this size are pooled, up to {POOLED:,} tokens."
+        )
+        raise Wrong("training", True, rule, [{"training": False}, {"dropout": 0.0}])
+    long = beyond_whole(*size) and max(s.L, s.S) <= POOLED and engine == "torch"
+    if long:
+        check_projected_memory(N, s.L, s.S, E, dtype=dtype)
+    else:
+        check_memory(*size, dtype=dtype, dropout=dropout)
+    return long
+
+
+def _size(s):
+    """(N, H, L, S, E) of the Trace of these Settings, S with its extra columns."""
+    return s.N, s.num_heads, s.L, s.S + s.add_bias_kv + s.add_zero_attn, s.embed_dim
 
 
 def make_batch(s, generator):

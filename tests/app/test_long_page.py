@@ -5,12 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from mha_viz.core import attend
 from mha_viz.core.attend import trace_of_call
 from mha_viz.core.call import Call
 from mha_viz.recording import Recording
 from mha_viz.settings.environment import FILE
-from mha_viz.sources import synthetic
 from tests.app.screen import figure, held, models, opened, press, sent, set_to, to_page
 
 SIZE = {"seq_len": "300", "embed_dim": "16", "num_heads": "4", "batch_size": "1", "causal": "1"}
@@ -19,8 +17,7 @@ SIZE = {"seq_len": "300", "embed_dim": "16", "num_heads": "4", "batch_size": "1"
 @pytest.fixture(autouse=True)
 def nothing_is_whole(monkeypatch):
     """300 tokens are long here."""
-    monkeypatch.setattr(attend, "WHOLE", 2**16)
-    monkeypatch.setattr(synthetic, "WHOLE", 2**16)
+    monkeypatch.setattr("mha_viz.core.memory.WHOLE", 2**16)
 
 
 def heads(at):

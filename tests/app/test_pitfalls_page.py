@@ -6,8 +6,9 @@ from streamlit.testing.v1 import AppTest
 from mha_viz import Settings, synthetic
 from mha_viz.analysis.pitfalls import PITFALLS, SYMPTOMS, Bench, pasted
 from mha_viz.analysis.pitfalls.spelling import read_pitfall, spelled
+from mha_viz.core.layer import Layer
 from mha_viz.core.rules import Wrong
-from tests.app.screen import APP, errors, held, opened, page_text, press, read, set_to, to_page, unfolded, widgets
+from tests.app.screen import APP, errors, held, opened, page_text, press, read, set_to, to_page, unescaped, unfolded, widgets
 
 TINY = {"embed_dim": "4", "num_heads": "2", "batch_size": "1", "seq_len": "3", "padding": ""}
 
@@ -191,3 +192,13 @@ def test_a_caption_names_the_head_where_the_titles_do_not():
     assert "Head 0 of item 0." in page_text(pitfalls(pitfall="softmax-twice"))
     said = page_text(pitfalls(pitfall="averaged-heads"))
     assert "Item 0." in said and "Head 0 of item 0." not in said
+
+
+def test_a_layer_that_is_too_wide_for_experiments_is_not_made(monkeypatch):
+    """Of experiments the last layer that was tried is shown, not Explore's, which may be as wide."""
+    made, draw = [], Layer.random
+    monkeypatch.setattr(Layer, "random", lambda embed_dim, *rest, **more: made.append(embed_dim) or draw(embed_dim, *rest, **more))
+    at = pitfalls(embed_dim="8192")
+    assert "may be 2,048 at most here" in unescaped(at.error[0].value) and 8192 not in made
+    at = press(at, "embed_dim = 2048")
+    assert not at.error and made == [2048]

@@ -153,7 +153,6 @@ def whole_map(name):
 def long(monkeypatch):
     """As if maps of 40 tokens were too long to be whole: none of them is ever made."""
     monkeypatch.setattr("mha_viz.core.memory.WHOLE", 2**14)
-    monkeypatch.setattr("mha_viz.sources.synthetic.WHOLE", 2**14)
     monkeypatch.setattr("mha_viz.core.engine.compute_call", lambda *_: dict.fromkeys(mv.Trace.fields(), whole_map))
     return "?embed_dim=8&num_heads=4&batch_size=1&seq_len=40&padding=&causal=1"
 
@@ -216,7 +215,6 @@ def test_parts_of_a_long_sequence_can_be_left_out(long):
 
 def test_a_number_of_a_long_sequence_is_opened_from_its_row(monkeypatch):
     monkeypatch.setattr("mha_viz.core.memory.WHOLE", 2**14)
-    monkeypatch.setattr("mha_viz.sources.synthetic.WHOLE", 2**14)
     address = "?embed_dim=8&num_heads=4&batch_size=1&seq_len=40&padding=&causal=1&cell=35,9&head=2&rows=30,38"
     for view in ("terms", "softmax", "cell"):
         figure = Figure(address=address, view=view)
@@ -237,7 +235,6 @@ def test_statistics_of_a_long_sequence_are_read_from_all_rows(monkeypatch, tmp_p
     address = "?embed_dim=8&num_heads=4&batch_size=1&seq_len=40&padding=&causal=1"
     list(write([Figure(out=str(tmp_path / "whole.csv"), address=address, view="layers")]))
     monkeypatch.setattr("mha_viz.core.memory.WHOLE", 2**14)
-    monkeypatch.setattr("mha_viz.sources.synthetic.WHOLE", 2**14)
     list(write([Figure(out=str(tmp_path / "long.csv"), address=f"{address}&rows=3,9", view="layers")]))
     whole, long = ([line.split(",")[3:] for line in (tmp_path / name).read_text().splitlines()] for name in ("whole.csv", "long.csv"))
     assert whole[0] == long[0]

@@ -319,7 +319,6 @@ def long(monkeypatch, address):
     """(what is in sight of a layer as if its maps were too long to be whole, the same layer whole)."""
     whole = of_address(Figure(address=LONG)).trace
     monkeypatch.setattr("mha_viz.core.memory.WHOLE", 2**14)
-    monkeypatch.setattr("mha_viz.sources.synthetic.WHOLE", 2**14)
     return of_address(Figure(address=address)), whole
 
 

@@ -136,11 +136,9 @@ def test_maps_too_long_to_be_whole_are_there_to_be_pooled(monkeypatch):
     """The layer is known all the same, and what fits into memory can still be read whole."""
     from mha_viz.core.long import pooled
     from mha_viz.core.memory import too_long
-    from mha_viz.sources import synthetic as source
 
     settings = Settings(seq_len=60, batch_size=1, padding=(), causal=True)
     whole = synthetic(settings)
-    monkeypatch.setattr(source, "WHOLE", 2**10)
     monkeypatch.setattr("mha_viz.core.memory.WHOLE", 2**10)
     trace = synthetic(settings)
     assert too_long(trace) and not too_long(whole) and trace.layer is not None

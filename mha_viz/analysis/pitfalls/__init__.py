@@ -25,6 +25,7 @@ from mha_viz.analysis.pitfalls.pitfall import (
     Number,
     Pitfall,
     Version,
+    check_width,
     pasted,
     why_no_bench,
 )
@@ -65,4 +66,7 @@ PITFALLS = {  # by name, in the order in which they are told
     )
 }
 
-__all__ = ["PITFALLS", "SYMPTOMS", "Bench", "Experiment", "Knob", "Map", "Number", "Pitfall", "Version", "pasted", "why_no_bench"]
+__all__ = [
+    "PITFALLS", "SYMPTOMS", "Bench", "Experiment", "Knob", "Map", "Number", "Pitfall", "Version", "check_width", "pasted",
+    "why_no_bench",
+]  # fmt: skip

@@ -24,7 +24,16 @@ SYMPTOMS = (
     "an error",
     "wrong numbers, no error",
 )
+WIDEST = 2048  # embed_dim: an experiment makes the layer several times over, and it grows with the square of that
 ITEMS, TOKENS = 3, 8  # of the input that experiments use at most: maps stay small enough to be read cell by cell
+
+
+def check_width(embed_dim, num_heads):
+    """Raises Wrong for a layer that is too wide for experiments, with the widest that these heads divide."""
+    if embed_dim > WIDEST:
+        rule = f"may be {WIDEST:,} at most here: an experiment makes the layer several times over."
+        right = WIDEST // num_heads * num_heads
+        raise Wrong("embed_dim", embed_dim, rule, [{"embed_dim": right} if right else {"embed_dim": WIDEST, "num_heads": 8}])
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +47,9 @@ class Bench:
     @classmethod
     def of(cls, trace):
         """The layer and the first ITEMS items and TOKENS tokens of a Trace of self-attention, in float32; its masks stay behind."""
+        check_width(trace.layer.embed_dim, trace.layer.num_heads)
         names = tuple(item[:TOKENS] for item in trace.query_tokens[:ITEMS])
-        weights = {name: np.float32(array) for name, array in trace.layer.weights.items()}
+        weights = {name: array.astype(np.float32, copy=False) for name, array in trace.layer.weights.items()}
         return cls(replace(trace.layer, weights=weights), np.float32(trace.batch.query[:ITEMS, :TOKENS]), names)
 
     @property
@@ -202,6 +212,8 @@ def pitfall(title, symptoms, why, avoid, knobs=()):
 def why_no_bench(trace):
     """Why pitfalls cannot be tried on the layer of this Trace, as a sentence; None where they can."""
     reason = why_not_alone(trace)
+    if reason is None and trace.layer.embed_dim > WIDEST:
+        return f"Its embed_dim is {trace.layer.embed_dim:,}, and experiments take layers of up to {WIDEST:,}."
     if reason is None and trace.layer.extra_keys:
         return f"It has keys that are no tokens ({', '.join(trace.layer.extra_keys)}), and experiments need a layer without."
     return reason
