@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mha_viz.core.rules import Wrong
+from mha_viz.export.table import quoted
 from mha_viz.export.words import made_by
 from mha_viz.figures.profile import describe_profile, length_of, profile_figure
 from mha_viz.figures.quality import describe_quality, quality_figure
@@ -74,7 +75,7 @@ class Measured:
         ])  # fmt: skip
         for row in self.found.rows:
             point, times = row.point, (row.median, *(row.spread or (None, None)))
-            last = self.found.predicted(row), self.found.rate(row), row.skipped
+            last = self.found.predicted(row), self.found.rate(row), quoted(row.skipped or "")
             lines.writerow([point.need_weights, point.num_heads, point.seq_len, *times, row.peak, *last])
         return text.getvalue()
 

@@ -2,10 +2,14 @@
 
 import csv
 import io
+import re
 
 from mha_viz.analysis.compare import same_cells
 from mha_viz.analysis.statistics import STATISTICS
 from mha_viz.analysis.table import head_table
+
+FORMULA = re.compile(r"[=+@\t\r-]")
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def weights_table(trace, item, heads, pinned=None):
@@ -32,7 +36,7 @@ def weights_table(trace, item, heads, pinned=None):
             padded = int(trace.query_padding[item][query])
             for key, (weight, is_hidden) in enumerate(zip(row, hidden, strict=True)):
                 head_name = "average" if head == "mean" else head
-                place = numbers[0][query], numbers[1][key], name, trace.key_tokens[item][key]
+                place = numbers[0][query], numbers[1][key], quoted(name), quoted(trace.key_tokens[item][key])
                 line = [item, head_name, *place, written(weight), int(is_hidden), padded]
                 if beside:
                     a = before[query][key]
@@ -48,12 +52,17 @@ def statistics_table(traces, item, first=0):
     lines = csv.writer(text)
     lines.writerow(["layer", "name", "head", *STATISTICS])
     for row in head_table(traces, item).rows:
-        lines.writerow([first + row.trace, row.name, row.head, *(written(row.values[name]) for name in STATISTICS)])
+        lines.writerow([first + row.trace, quoted(row.name), row.head, *(written(row.values[name]) for name in STATISTICS)])
     return text.getvalue()
 
 
 def _map(trace, item, head):
     return trace.mean_weights[item] if head == "mean" else trace.weights[item, head]  # [L, S]
+
+
+def quoted(text):
+    """``text`` as a cell that a spreadsheet takes for a text too: what it would take for a formula, and is no number, begins with '."""
+    return f"'{text}" if FORMULA.match(text) and not NUMBER.fullmatch(text) else text
 
 
 def written(number):

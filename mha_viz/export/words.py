@@ -1,9 +1,9 @@
 """What stands under a figure, and in its place: a caption, an alternative text, and both as Markdown."""
 
-import re
 from importlib import metadata
 from urllib.parse import quote, urlencode
 
+from mha_viz.export.markdown import plain_in_a_file
 from mha_viz.figures.around import seen
 from mha_viz.settings import STEPS, Settings, to_address
 from mha_viz.studies.validation import app_version
@@ -93,8 +93,4 @@ def view_address_of(shown):
 
 def markdown(image, alt, caption):
     """A Markdown ``image`` with its alternative text, and the caption below it; nothing in the texts is taken for Markdown."""
-    return f"![{plain(alt)}]({quote(image)})\n\n{plain(caption)}\n"
-
-
-def plain(text):
-    return re.sub(r"([\\`*_\[\]<>#|$])", r"\\\1", text)
+    return f"![{plain_in_a_file(alt)}]({quote(image)})\n\n{plain_in_a_file(caption)}\n"

@@ -3,7 +3,8 @@
 import streamlit as st
 
 from mha_viz.core.rules import Wrong
-from mha_viz.pages.messages import plain, spelled
+from mha_viz.export.markdown import plain
+from mha_viz.pages.messages import spelled
 from mha_viz.pages.toolbar import change
 from mha_viz.settings.interventions import read_interventions, told
 

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from mha_viz.core.rules import Wrong, divisors, head_dim
+from mha_viz.export.markdown import plain
 from mha_viz.pages.draft import CHOICES, SIZES, change_case, change_input, control, draw, prepare_mask, put
 from mha_viz.pages.toolbar import show
 from mha_viz.settings.rules import LONGEST
@@ -94,7 +95,7 @@ def num_heads(E):
     st.session_state.pop("num_heads", None)
     st.selectbox("num_heads", fitting, key="divisor", help=about, on_change=take_divisor)
     if used != wanted:
-        st.caption(f"{wanted} does not divide {E}: {used} is used")
+        st.caption(f"{plain(wanted)} does not divide {E}: {used} is used")
     return used
 
 

@@ -5,12 +5,13 @@ from dataclasses import replace
 import streamlit as st
 
 from mha_viz.core.rules import Wrong, divisors
+from mha_viz.export.markdown import plain
 from mha_viz.pages import draft
 from mha_viz.pages.decode_numbers import beside_each_other, cache_grows, compared, differences, step_in_words, works
 from mha_viz.pages.draft import CHOICES
 from mha_viz.pages.looked_at import begin, of_model, say_of_model, say_what_is_wrong, to_save, told, write_address
 from mha_viz.pages.looked_at import current as looked_at
-from mha_viz.pages.messages import plain, say_not_current, say_notes, say_with_mends, say_wrong
+from mha_viz.pages.messages import say_not_current, say_notes, say_with_mends, say_wrong
 from mha_viz.pages.save import OnScreen, keep_for_saving, save
 from mha_viz.pages.timed import timings
 from mha_viz.pages.toolbar import change, lazy_popover, show

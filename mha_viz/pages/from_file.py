@@ -7,7 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from mha_viz.core.rules import Wrong
-from mha_viz.pages.messages import plain
+from mha_viz.export.markdown import plain
 from mha_viz.settings import View
 from mha_viz.settings.environment import FILE
 from mha_viz.settings.rules import ruled
@@ -189,12 +189,12 @@ def ask(found, question):
     """One question as a widget: its answer by its field, {} where there is none yet. What one asks may depend on those before."""
     key, choices = f"answer_{found.name}_{question.field}", question.choices
     if isinstance(choices, range):
-        value = st.number_input(question.text, choices[0], choices[-1], question.guess, key=key)
+        value = st.number_input(plain(question.text), choices[0], choices[-1], question.guess, key=key)
     else:
         if st.session_state.get(key) not in choices:
             st.session_state.pop(key, None)
         index = choices.index(question.guess) if question.guess in choices else None
-        value = st.selectbox(question.text, choices, index, key=key, format_func=in_words)
+        value = st.selectbox(plain(question.text), choices, index, key=key, format_func=in_words)
     if question.check:
         st.caption(plain(question.check))
     return {} if value is None else {question.field: value}
@@ -209,12 +209,12 @@ def known_output(found):
         "Every combination of answers is run on it.",
     )  # fmt: skip
     if st.session_state.get("fitted"):
-        st.success(st.session_state.fitted, icon=":material/check:")
+        st.success(plain(st.session_state.fitted), icon=":material/check:")
 
 
 def try_answers(found):
     """Answer the questions as the known output does."""
-    from mha_viz.sources.files import fits, read_input
+    from mha_viz.sources.files import agreeing, fits, read_input
 
     state, upload = st.session_state, st.session_state.known
     state.fitted = None
@@ -224,13 +224,17 @@ def try_answers(found):
         query, output = read_input(upload.name, upload.getvalue())
         if output is None:
             raise Wrong("file", upload.name, "holds an input alone: an array named output is needed beside query.")
-        best, *others = fits(found, query, output)
+        tried = fits(found, query, output)
+        best, others = agreeing(tried), tried[1:]
         for name, value in best.answers.items():
             state[f"answer_{found.name}_{name}"] = value
-        rest = [fit for fit in others if fit.error > 10 * best.error + 1e-12]
+        rest = [fit for fit in others if not fit.agrees]
         beside = f" The next other answer is off by {rest[0].error:.2g}." if rest else ""
         said = ", ".join(f"{name} = {in_words(value)}" for name, value in best.answers.items())
-        state.fitted = f"Of {1 + len(others)} combinations this is nearest, off by at most {best.error:.2g}: {said}.{beside}"
+        state.fitted = (
+            f"Of {len(tried)} combinations this gives the output, off by at most {best.error:.2g} where it reaches {best.size:.3g}: "
+            f"{said}.{beside}"
+        )
         state.wrong_source = None
     except Wrong as wrong:
         state.wrong_source = wrong

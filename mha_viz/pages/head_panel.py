@@ -2,8 +2,8 @@
 
 import streamlit as st
 
+from mha_viz.export.markdown import plain
 from mha_viz.pages.changes import cell_in_words
-from mha_viz.pages.messages import plain
 from mha_viz.pages.toolbar import change
 
 COUNT = 8

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from mha_viz.core.rules import Wrong
-from mha_viz.pages.messages import plain, say_error, say_notes
+from mha_viz.export.markdown import plain
+from mha_viz.pages.messages import say_error, say_notes
 from mha_viz.pages.places import enter
 from mha_viz.pages.shapes import chosen_number
 from mha_viz.pages.warm import warm_up

@@ -9,9 +9,10 @@ import streamlit as st
 from mha_viz.core.memory import too_long
 from mha_viz.core.rules import Wrong
 from mha_viz.core.trace import Trace
+from mha_viz.export.markdown import plain
 from mha_viz.pages import draft, explored, model, source
 from mha_viz.pages.controls import controls
-from mha_viz.pages.messages import plain, say_notes
+from mha_viz.pages.messages import say_notes
 from mha_viz.pages.places import enter, link
 from mha_viz.pages.shapes import mode
 from mha_viz.pages.warm import warm_up

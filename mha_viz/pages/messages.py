@@ -5,6 +5,7 @@ from html import escape
 import streamlit as st
 
 from mha_viz.core.rules import Shape
+from mha_viz.export.markdown import plain
 from mha_viz.pages.draft import STAGE, change, raw
 from mha_viz.pages.toolbar import show
 from mha_viz.settings import spell
@@ -17,7 +18,7 @@ def say_wrong(wrong):
         with st.container(horizontal=True, vertical_alignment="center"):
             for number, choice in enumerate(offers(wrong)):
                 label = ", ".join(f"{name} = {spelled(value)}" for name, value in choice.items())
-                st.button(label, key=f"nearest_{number}", on_click=mend, kwargs=choice)
+                st.button(plain(label), key=f"nearest_{number}", on_click=mend, kwargs=choice)
             if wrong.argument in ("embed_dim", "num_heads"):
                 show("verbatim", st.toggle, "PyTorch's own error", st.session_state.view.verbatim, "visible", rerun=STAGE)
         if wrong.argument in ("embed_dim", "num_heads") and st.session_state.view.verbatim:
@@ -31,7 +32,7 @@ def say_with_mends(wrong, mend):
         with st.container(horizontal=True):
             for number, right in enumerate(wrong.nearest):
                 label = ", ".join(f"{name} = {spelled(value)}" for name, value in right.items())
-                st.button(label, key=f"nearest_{number}", on_click=mend, args=(right,))
+                st.button(plain(label), key=f"nearest_{number}", on_click=mend, args=(right,))
 
 
 def say_error(wrong):
@@ -100,11 +101,3 @@ def spelled(value):
         return f"[{', '.join(map(str, value))}]"
     text = "none" if value in (None, ()) else spell(value).strip() or "empty"
     return text if len(text) <= 40 else text[:37] + "…"
-
-
-def plain(value):
-    """``value`` as text in which Markdown finds nothing to do."""
-    text = "none" if value is None else str(value)
-    for mark in "\\`*_{}[]<>()#+-.!|~$:":
-        text = text.replace(mark, f"\\{mark}")
-    return text.replace("\n", " ⏎ ")

@@ -5,10 +5,11 @@ from shlex import quote as quoted
 
 import streamlit as st
 
+from mha_viz.export.markdown import plain
 from mha_viz.pages import from_file, from_pretrained, from_trained, source
 from mha_viz.pages.checked import Checked, checked
 from mha_viz.pages.draft import CHOICES
-from mha_viz.pages.messages import plain, say_error, say_notes
+from mha_viz.pages.messages import say_error, say_notes
 from mha_viz.pages.stage import changed_trace
 from mha_viz.pages.toolbar import show
 from mha_viz.pages.warm import warm_up

@@ -3,10 +3,11 @@
 import streamlit as st
 
 from mha_viz.core.memory import too_long
+from mha_viz.export.markdown import plain
 from mha_viz.pages import from_trained, long, source
 from mha_viz.pages.draft import CHOICES, draw
 from mha_viz.pages.head_panel import head_panel
-from mha_viz.pages.messages import plain, say_notes
+from mha_viz.pages.messages import say_notes
 from mha_viz.pages.model import begin, checks, choose_layer, here, layer, looked_at
 from mha_viz.pages.places import enter
 from mha_viz.pages.save import save

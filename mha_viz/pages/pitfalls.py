@@ -5,11 +5,12 @@ from html import escape
 import streamlit as st
 
 from mha_viz.core.rules import Wrong
+from mha_viz.export.markdown import plain
 from mha_viz.pages import draft
 from mha_viz.pages.controls import sequence, sizes, source
 from mha_viz.pages.looked_at import begin, of_model, say_of_model, told, write_address
 from mha_viz.pages.looked_at import current as looked_at
-from mha_viz.pages.messages import mend, plain, say_error, say_not_current, say_notes, say_wrong, spelled
+from mha_viz.pages.messages import mend, say_error, say_not_current, say_notes, say_wrong, spelled
 from mha_viz.pages.toolbar import change
 from mha_viz.pages.warm import shared_trace
 from mha_viz.settings import Settings
@@ -225,7 +226,7 @@ def say_needed(needed, can_mend):
     say_error(needed)
     for one in needed.nearest if can_mend else ():
         label = ", ".join(f"{name} = {spelled(value)}" for name, value in one.items())
-        st.button(label, key="needed", on_click=mend, kwargs=one)
+        st.button(plain(label), key="needed", on_click=mend, kwargs=one)
 
 
 def maps(found):

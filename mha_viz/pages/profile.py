@@ -6,8 +6,9 @@ from html import escape
 import streamlit as st
 
 from mha_viz.core.rules import Wrong
+from mha_viz.export.markdown import plain
 from mha_viz.pages.measuring import begin, measuring, running
-from mha_viz.pages.messages import plain, say_error, say_notes, say_with_mends
+from mha_viz.pages.messages import say_error, say_notes, say_with_mends
 from mha_viz.pages.places import enter
 from mha_viz.pages.quality_beside import quality_beside
 from mha_viz.pages.save import OnScreen, keep_for_saving, save

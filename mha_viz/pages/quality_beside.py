@@ -5,8 +5,8 @@ from html import escape
 
 import streamlit as st
 
+from mha_viz.export.markdown import plain
 from mha_viz.pages.measuring import begin, end, measuring, running
-from mha_viz.pages.messages import plain
 from mha_viz.pages.save import OnScreen, keep_for_saving, save
 from mha_viz.pages.toolbar import lazy_popover
 from mha_viz.settings.environment import CLASS

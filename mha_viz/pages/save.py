@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import streamlit as st
 
 from mha_viz.core.rules import Wrong
+from mha_viz.export.markdown import plain
 from mha_viz.pages.draft import PICTURE, draw
-from mha_viz.pages.messages import plain
 
 DRESS = {  # how a saved picture is dressed, at first as it is on screen: fields of Figure, and the format
     "format": "PNG", "scale": 2, "theme": "as on screen", "transparent": False, "title": True, "labels": True, "bar": True, "legend": True,
@@ -96,7 +96,7 @@ def picture(saved):
         return
     name, key = f"{figure.out} ({'as on screen' if not dressed() else told(figure)})", f"{place}_now"
     if dress["format"] in ("PNG", "SVG"):
-        st.button(f"Save {name}", key=key, type="primary", on_click=ask, args=(saved, figure))
+        st.button(f"Save {plain(name)}", key=key, type="primary", on_click=ask, args=(saved, figure))
         if wrong := st.session_state.pop("wrong_saving", None):
             say(wrong)
         if not saved[0].live:
@@ -104,7 +104,8 @@ def picture(saved):
     elif dress["format"] == "HTML":
         about = "One file that needs no network; pointing at a cell or a point says its exact value."
         st.download_button(
-            f"Save {name}", lambda: page_of(saved, figure), figure.out, "text/html", key=key, type="primary", on_click="ignore", help=about
+            f"Save {plain(name)}", lambda: page_of(saved, figure), figure.out, "text/html", key=key, type="primary", on_click="ignore",
+            help=about,
         )  # fmt: skip
     else:
         pdf(saved, figure, name)
@@ -198,7 +199,7 @@ def pdf(saved, figure, name):
     from mha_viz.export.make import drawn
 
     state, place = st.session_state, saved[0].place
-    if st.button(f"Make {name}", key=f"{place}_pdf", type="primary"):
+    if st.button(f"Make {plain(name)}", key=f"{place}_pdf", type="primary"):
         try:
             with st.spinner("Drawing …"), Browser() as browser:
                 state.made_pdf = figure, saved[0], browser.picture(drawn(figure, saved[0].shown)[0], "pdf", size=figure.size)

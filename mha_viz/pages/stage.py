@@ -8,6 +8,7 @@ import streamlit as st
 
 from mha_viz.core.memory import too_long
 from mha_viz.core.rules import Wrong
+from mha_viz.export.markdown import plain
 from mha_viz.pages import long
 from mha_viz.pages.changes import changes
 from mha_viz.pages.messages import say_error, say_findings, say_notes, say_wrong_view
@@ -72,7 +73,7 @@ def heads_and_average(subject, choose_cells, on_look=None):
             say_findings(changed, subject.settings)
         if changed is not subject.trace:
             what = told(read_interventions(view.what_if))
-            st.caption(f"What if: {' '.join(what)} In this layer alone; the picture shows what it would do with the same input.")
+            st.caption(f"What if: {plain(' '.join(what))} In this layer alone; the picture shows what it would do with the same input.")
     look = {"theme": st.context.theme.type or "light", "width": measured_width("picture")}
     figure, alt = page(shown, **look)
     sight = trace.tokens.sight

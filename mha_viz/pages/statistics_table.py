@@ -4,7 +4,7 @@ import math
 
 import streamlit as st
 
-from mha_viz.pages.messages import plain
+from mha_viz.export.markdown import plain
 from mha_viz.pages.toolbar import change
 
 

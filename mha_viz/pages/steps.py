@@ -5,11 +5,12 @@ from html import escape
 
 import streamlit as st
 
+from mha_viz.export.markdown import plain
 from mha_viz.pages import draft
 from mha_viz.pages.draft import CHOICES
 from mha_viz.pages.looked_at import begin, current, file_name, say_what_is_wrong, to_save, write_address
 from mha_viz.pages.looked_at import told as told_of_layer
-from mha_viz.pages.messages import plain, say_wrong_view
+from mha_viz.pages.messages import say_wrong_view
 from mha_viz.pages.save import OnScreen, keep_for_saving, save
 from mha_viz.pages.shapes import token
 from mha_viz.pages.step_words import OF_HEAD, OF_KEY, SHORT, STAGES, formulas, symbols, told
@@ -228,7 +229,7 @@ def checks(walked):
     """What was compared, with its figure and what it may be."""
     verdicts = {True: "holds", False: "**fails**", None: "not checked"}
     lines = [
-        f"| {verdicts[check.holds]} | {check.name} | {check.words} | {written(check.figure)} | {written(check.limit)} |"
+        f"| {verdicts[check.holds]} | {plain(check.name)} | {plain(check.words)} | {written(check.figure)} | {written(check.limit)} |"
         for check in walked.checks
     ]
     st.markdown("\n".join(["| verdict | check | what was compared | figure | limit |", "|---|---|---|---|---|", *lines]))

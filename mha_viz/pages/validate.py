@@ -4,6 +4,7 @@ from shlex import quote
 
 import streamlit as st
 
+from mha_viz.export.markdown import plain
 from mha_viz.pages import draft, model
 from mha_viz.pages.checked import Checked, checked
 from mha_viz.pages.looked_at import begin, current, of_model, say_what_is_wrong, told, write_address
@@ -42,7 +43,7 @@ def stage():
         for one in wrong:
             say_error(one)
         if changed is not trace:
-            st.caption(f"What if: {' '.join(told_changes(read_interventions(view.what_if)))} Checked is the layer with that.")
+            st.caption(f"What if: {plain(' '.join(told_changes(read_interventions(view.what_if))))} Checked is the layer with that.")
         st.html(told(looked))
         if of_model():
             model.checks()

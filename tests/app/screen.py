@@ -117,4 +117,6 @@ def errors(at):
 
 
 def unescaped(markdown):
-    return re.sub(r"\\(.)", r"\1", markdown)
+    """``markdown`` as it is read: without escapes, and without what stands for nothing."""
+    told = re.sub(r"\\(.)|:color\[\]", r"\1", markdown, flags=re.DOTALL)
+    return re.sub(r"^&#(\d+);|&#(\d+);$", lambda found: chr(int(found[1] or found[2])), told)

@@ -335,6 +335,14 @@ def test_a_known_output_of_another_size_is_named_and_the_questions_stand(known):
         assert said in errors(at)[0] and not at.exception and "answer_layer.pt_num_heads" in held(at)
 
 
+def test_a_known_output_that_no_answer_gives_answers_nothing(known):
+    state, query, output, _ = known
+    at = give(opened_with("layer.pt", state), "known", "known.npz", npz(query=query, output=output + query))
+    assert not at.success and held(at)["answer_layer.pt_num_heads"] is None
+    said = errors(at)[0]
+    assert "comes of none of the" in said and "rotation of q and k (RoPE" in said and f"is {np.abs(output + query).max():.3g}" in said
+
+
 # What a file can and cannot show
 
 

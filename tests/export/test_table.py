@@ -4,11 +4,15 @@ import csv
 import io
 
 import numpy as np
+import pytest
 
 from mha_viz import Settings, Trained, View, synthetic, trained
 from mha_viz.analysis import STATISTICS, statistic
 from mha_viz.analysis.long_maps import in_sight
-from mha_viz.export.table import statistics_table, weights_table
+from mha_viz.core.attend import attend
+from mha_viz.core.batch import Batch
+from mha_viz.core.layer import Layer
+from mha_viz.export.table import quoted, statistics_table, weights_table
 
 
 def lines(text):
@@ -47,3 +51,22 @@ def test_statistics_of_every_head_of_every_layer():
         right = np.concatenate([statistic(trace, 0, name) for trace in traces])
         ours = [float("nan") if line[name] == "" else float(line[name]) for line in found]
         np.testing.assert_array_equal(ours, right.tolist())
+
+
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [("=1+1", "'=1+1"), ("+cmd", "'+cmd"), ("-2+3", "'-2+3"), ("@sum", "'@sum"), ("-", "'-"), ("\t=1", "'\t=1"), ("-inf", "'-inf"),
+     ("-3", "-3"), ("+.5e-3", "+.5e-3"), ("the", "the"), ("a=b", "a=b"), ("", "")],
+)  # fmt: skip
+def test_no_text_is_a_formula(text, cell):
+    """A spreadsheet runs a cell that begins with one of = + - @; numbers stay numbers, and weights as well."""
+    assert quoted(text) == cell
+    trace = synthetic(Settings(words=f"{text.strip() or 'x'} dog", padding=()))
+    first = lines(weights_table(trace, 0, (0,)))[0]
+    assert first["query_token"] == first["key_token"] == quoted(text.strip() or "x")
+    assert float(first["weight"]) == trace.weights[0, 0, 0, 0]
+
+
+def test_no_name_of_a_layer_is_a_formula():
+    trace = attend(Layer.random(8, 2), Batch(np.ones((1, 2, 8), np.float32)), name="=cmd|'/c calc'!A1")
+    assert lines(statistics_table([trace], 0))[0]["name"] == "'=cmd|'/c calc'!A1"

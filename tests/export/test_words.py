@@ -72,3 +72,6 @@ def test_the_address_of_what_is_shown_shows_the_same():
 
 def test_nothing_in_markdown_is_taken_for_markdown():
     assert markdown("a b.svg", "[CLS] *x* <b>", "a_b") == "![\\[CLS\\] \\*x\\* \\<b\\>](a%20b.svg)\n\na\\_b\n"
+    assert markdown("a.svg", "http://host/a", "www.host.example &amp;") == (
+        "![http:<!-- -->//host/a](a.svg)\n\nwww<!-- -->.host.example \\&amp;\n"
+    )

@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from mha_viz.core.rules import Wrong
-from mha_viz.sources.files import fits, look, open_found
+from mha_viz.sources.files import agreeing, fits, look, open_found
 from mha_viz.sources.files.recipes import IN_OUT, ORDERS, OUT_IN, PER_HEAD
 
 E, H, L = 24, 4, 6
@@ -466,13 +466,64 @@ def test_a_known_output_tells_everything_that_is_asked(make, right):
     module = seeded(make)
     held = {f"{i}.attn.{name}": value * (1 + i) for i in range(2) for name, value in module.state_dict().items()}
     found = look("w.pt", file_of(held))
-    best, second, *_ = fits(found, query(), module(query())[1].detach())
+    tried = fits(found, query(), module(query())[1].detach())
+    best, second, *_ = tried
+    assert agreeing(tried) is best
     layer = found.questions[0].choices[1]
     assert best.answers == {"layers": layer} | right
     assert best.error < 1e-5
     assert second.error > 1e-3
     (trace,) = open_found(found, query=query(), **best.answers).traces
     np.testing.assert_allclose(trace.weights, module(query())[0].detach(), **CLOSE)
+
+
+class Rotated(LlamaLike):
+    """With rotary positions, as most Llama-like models have; ``interleaved`` turns neighbours, as GPT-J and the first Llama do."""
+
+    def __init__(self, interleaved):
+        super().__init__()
+        self.interleaved = interleaved
+
+    def turned(self, x):
+        """``x`` [N, H, L, D], each pair of its numbers turned by an angle that grows with the place."""
+        place, pairs = torch.arange(x.shape[2])[:, None], x.shape[3] // 2
+        angle = place / 10000 ** (torch.arange(pairs) / pairs)  # [L, D / 2]
+        a, b = (x[..., 0::2], x[..., 1::2]) if self.interleaved else x.chunk(2, -1)
+        both = a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()  # [N, H, L, D / 2] each
+        return torch.stack(both, -1).flatten(-2) if self.interleaved else torch.cat(both, -1)
+
+    def forward(self, x):
+        q, k = self.turned(heads(self.q_proj(x))), self.turned(heads(self.k_proj(x), self.groups))
+        weights, concat = eager(q, k, heads(self.v_proj(x), self.groups), causal=True)
+        return weights, self.o_proj(concat)
+
+
+@pytest.mark.parametrize("interleaved", [True, False])
+@pytest.mark.parametrize("scale", [1, 4])
+def test_an_output_that_nothing_gives_is_said_to_be_none_and_what_may_be_missing(interleaved, scale):
+    module = seeded(Rotated, interleaved)
+    found = look("w.pt", file_of({f"attn.{name}": value for name, value in module.state_dict().items()}))
+    output = module(query() * scale)[1].detach()
+    tried = fits(found, query() * scale, output)
+    assert not any(fit.agrees for fit in tried) and tried[0].error > 0.1 * output.abs().max()
+    with pytest.raises(Wrong, match=rf"none of the {len(tried)} .* off by up to {tried[0].error:.3g}, .* rotation of q and k"):
+        agreeing(tried)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_an_output_agrees_within_the_rounding_of_its_type(dtype):
+    module = seeded(LlamaLike).to(dtype)
+    found = look("w.pt", file_of({f"attn.{name}": value for name, value in module.state_dict().items()}))
+    tried = fits(found, query().to(dtype), module(query().to(dtype))[1].detach())
+    assert agreeing(tried).answers == {"num_heads": H, "causal": True}
+    assert [fit.agrees for fit in tried] == [True] + [False] * (len(tried) - 1)
+
+
+def test_an_output_that_is_not_finite_tells_nothing():
+    module = seeded(LlamaLike)
+    found = look("w.pt", file_of({f"attn.{name}": value for name, value in module.state_dict().items()}))
+    with pytest.raises(Wrong, match="must hold finite numbers"):
+        fits(found, query(), torch.full_like(query(), torch.nan))
 
 
 def test_what_is_answered_is_not_tried():

@@ -7,14 +7,14 @@ import numpy as np
 
 from mha_viz.core.rules import Shape, Wrong
 from mha_viz.sources.files.found import Found, Question
-from mha_viz.sources.files.known import Fit, fits, read_input
+from mha_viz.sources.files.known import Fit, agreeing, fits, read_input
 from mha_viz.sources.files.maps import look_at_maps
 from mha_viz.sources.files.read import read_file, shape_of
 from mha_viz.sources.files.runs import Run
 from mha_viz.sources.files.texts import look_at_text
 from mha_viz.sources.files.weights import look_at_weights
 
-__all__ = ["Fit", "Found", "Question", "fits", "look", "open_found", "read_input"]
+__all__ = ["Fit", "Found", "Question", "agreeing", "fits", "look", "open_found", "read_input"]
 
 
 def look(name, data):

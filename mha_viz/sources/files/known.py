@@ -11,14 +11,40 @@ from mha_viz.sources.files.weights import ALL
 
 DECIDED = ("layers", "layout", "packed", "num_heads", "causal")  # questions that an output can answer
 MOST = 1000  # combinations that are tried
+CLOSE = {"float64": 1e-3, "float32": 1e-3}  # of the output's largest number: a GPU's float32 may round to ten bits
+HALF = 2e-2  # the same where weights or output are of any shorter type
+ABSENT = (
+    "Weights do not hold all that a layer does: rotation of q and k (RoPE, interleaved or by halves), a norm of q and k, ALiBi or "
+    "another position bias, padding, a window or a scale of the model's own may be missing here. Record the model with mv.record: "
+    "that keeps what ran."
+)
 
 
 @dataclass(frozen=True)
 class Fit:
-    """One combination of ``answers``, and the largest absolute difference between its output and the known one."""
+    """One combination of ``answers``, and the largest absolute difference between its output and the known one, whose largest
+    number is ``size``. It ``agrees`` where the difference is rounding: at most ``close`` of that."""
 
     answers: dict
     error: float
+    size: float
+    close: float
+
+    @property
+    def agrees(self):
+        return self.error <= self.close * self.size
+
+
+def agreeing(found_fits):
+    """The first of the Fits, which is the best; raises Wrong where it does not agree, and says what may be missing."""
+    best = found_fits[0]
+    if not best.agrees:
+        rule = (
+            f"comes of none of the {len(found_fits)} combinations: the nearest is off by up to {best.error:.3g}, and the largest number of "
+            f"the output is {best.size:.3g}; to agree is to be off by {best.close:g} of that or less. {ABSENT}"
+        )
+        raise Wrong("output", "what is known", rule)
+    return best
 
 
 def read_input(name, data):
@@ -47,6 +73,9 @@ def fits(found, query, output, **answers):
     if output.shape[:-1] != query.shape[:-1]:
         rule = f"must be what came out for a query of shape {query.shape}: the same axes but for the last."
         raise Wrong("output", Shape(output.shape), rule)
+    if not (output.size and np.isfinite(output).all() and np.isfinite(query).all()):
+        raise Wrong("output", Shape(output.shape), "must hold finite numbers, as query must: nothing can be compared with others.")
+    size, close = float(np.abs(output).max()), _close(found, output)
     tried = list(_combinations(found, answers))
     if len(tried) > MOST:
         raise Wrong(
@@ -59,10 +88,17 @@ def fits(found, query, output, **answers):
         except Wrong as wrong:  # another layer may be of the query's width
             refused = wrong
         else:
-            found_fits.append(Fit(combination, error))
+            found_fits.append(Fit(combination, error, size, close))
     if not found_fits:
         raise refused
     return tuple(sorted(found_fits, key=lambda fit: fit.error))
+
+
+def _close(found, output):
+    """How near is near enough, by the shortest type among the output and the weights."""
+    weights = {name for site in found.content.sites.values() for name in site.names.values()}
+    types = {output.dtype.name, *(found.content.tensors[name].dtype for name in weights)}
+    return max(CLOSE.get(dtype, HALF) for dtype in types)
 
 
 def _combinations(found, answers):
