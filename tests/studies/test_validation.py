@@ -115,7 +115,9 @@ def test_what_a_recording_and_maps_do_not_hold_is_never_passed(tmp_path):
     assert {recorded[name] for name in ("row_sums", "padding_content", "numpy", "decoding", "gradcheck")} == {"pass"}
     assert {recorded[name] for name in ("input_shape", "dropout_off", "layouts")} == {"cannot run"}
     maps = {check.name: check for check in validate(source(Recording((trace_of_maps(trace.weights),))))}
-    assert {name for name, check in maps.items() if check.verdict == "pass"} == {"numpy_tiny", "shapes", "row_sums", "no_key"}
+    assert {name for name, check in maps.items() if check.verdict == "pass"} == {
+        "numpy_tiny", "shapes", "row_sums", "mean_weights", "no_key",
+    }  # fmt: skip
     assert all(check.words for check in maps.values())
 
 
@@ -139,6 +141,15 @@ def test_the_tiny_case_finds_a_wrong_module_and_a_wrong_engine():
     assert tiny.ask(Tiny(module=scaled)).verdict == "fail"
     wrong = tiny.ask(Tiny(attend=lambda layer, batch, **options: attend(layer, replace(batch, causal=True), **options)))
     assert wrong.verdict == "fail"
+
+
+def test_the_tiny_case_finds_a_softmax_that_overflows(monkeypatch):
+    def unshifted(scores):
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.exp(scores) / np.exp(scores).sum(axis=-1, keepdims=True)
+
+    monkeypatch.setattr("mha_viz.core.reference.softmax", unshifted)
+    assert tiny.ask(Tiny()).verdict == "fail"
 
 
 def test_a_model_that_does_no_better_than_uniform_attention_is_found():

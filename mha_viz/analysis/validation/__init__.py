@@ -7,7 +7,7 @@ from mha_viz.analysis.validation.subject import Subject
 
 GROUPS = {
     "Input": (inputs.input_shape, inputs.input_values, inputs.input_range, inputs.order),
-    "Shapes and rows": (contract.shapes, weights.row_sums, weights.no_key),
+    "Shapes and rows": (contract.shapes, weights.row_sums, weights.mean_weights, weights.no_key),
     "Masks": (
         weights.padding_weight, weights.padding_content, weights.padding_length, weights.mask_weight, weights.mask_content,
         weights.causality,

@@ -1,6 +1,5 @@
 """Checks of one way to compute against another: NumPy, PyTorch and its paths, layouts, items alone, a cache, twice the same."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +8,7 @@ from mha_viz.analysis.layout import mask_tensors
 from mha_viz.analysis.validation.check import Cannot, Measured, gap, number, question, relative, rounding
 from mha_viz.analysis.validation.subject import result
 from mha_viz.core.attend import attend
+from mha_viz.core.decode import share_kv
 from mha_viz.core.reference import softmax
 
 
@@ -165,44 +165,28 @@ def fast_path(s):
 
 @question("decoding", "One token at a time with a cache gives what the full pass gives")
 def decoding(s):
-    """Keys and values of earlier tokens are kept; each step projects its own token alone. Causal, whatever the layer is here."""
+    """What the page Decode shows, by the same Decoder: token by token; and with the first half read at once and one key and value head
+    for all query heads. Causal, whatever the layer is here."""
     if not s.has_layer:
         return _decoded_call(s)
     layer, batch = s.attended
     if batch.key is not None:
         raise Cannot("Cross-attention: keys and values come from another sequence, whole, and nothing is decoded from them.")
-    if batch.attn_mask is not None:
-        raise Cannot("An attn_mask of one's own says nothing about how it goes on, token by token.")
-    full = s.again(causal=True)
-    N, L, H, D = batch.N, batch.L, layer.num_heads, layer.head_dim
-    padded = np.zeros((N, L), bool) if batch.key_padding_mask is None else batch.key_padding_mask
-    cache, outputs = None, []
-    for t in range(L):
-        first = replace(batch, query=batch.query[:, t : t + 1], key_padding_mask=None, query_padding_mask=None, window=None,
-                        causal=False, query_tokens=None, key_tokens=None)  # fmt: skip
-        step = s.attend(layer, first, dtype=s.dtype)
-        extra = step.k.shape[2] - 1
-        new = [tensor[:, :, :1] for tensor in (step.k, step.v)]  # [N, H, 1, D]: the new token's own
-        cache = new if cache is None else [np.concatenate(pair, axis=2) for pair in zip(cache, new, strict=True)]  # [N, H, t + 1, D]
-        k, v = (np.concatenate([kept, tensor[:, :, 1:]], axis=2) for kept, tensor in zip(cache, (step.k, step.v), strict=True))
-        scores = step.q @ k.swapaxes(2, 3) / math.sqrt(D)  # [N, H, 1, t + 1 + extra]
-        near = np.arange(t + 1) <= t - (batch.window or t + 1)  # out of the window
-        if padded.dtype == bool:
-            hidden = np.pad(padded[:, : t + 1] | near, [(0, 0), (0, extra)])
-            scores = np.where(hidden[:, None, None], -np.inf, scores)
-        else:
-            scores = scores + np.pad(np.where(near, -np.inf, padded[:, : t + 1]), [(0, 0), (0, extra)])[:, None, None]
-        mixed = (softmax(scores) @ v).reshape(N, H * D)  # [N, H, 1, D] → [N, H·D]
-        weight, bias = layer.weights["out_proj.weight"], layer.weights.get("out_proj.bias", 0)
-        outputs.append(mixed @ weight.T + bias)  # [N, E]
-    rows = ~full.undefined.any(axis=1)
-    _some_defined(rows)
-    off = relative(np.stack(outputs, axis=1)[rows], full.output[rows])
-    added = "" if batch.causal else ", with a causal mask added to this layer"
+    batch = replace(batch, causal=True)
+    off = tolerance = 0.0
+    for prompt, num_kv_heads in ((1, layer.num_heads), (max(batch.L // 2, 1), 1)):
+        shared = share_kv(layer, num_kv_heads)
+        full = s.attend(shared, batch, dtype=s.dtype)
+        found = s.decode(shared, batch, prompt=prompt, num_kv_heads=num_kv_heads, dtype=s.dtype)
+        rows = ~full.undefined.any(axis=1)
+        _some_defined(rows)
+        off, tolerance = max(off, relative(found.output[rows], full.output[rows])), max(tolerance, rounding(full))
+    added = "" if s.trace.batch.causal else ", with a causal mask added to this layer"
     return Measured(
-        f"{number(L, 'step')} with a KV cache against the full pass{added}, relative to the largest output", off, "They agree.",
+        f"{number(batch.L, 'step')} with a KV cache against the full pass{added}, relative to the largest output; again with half of the "
+        "tokens as a prompt and one key and value head for all", off, "They agree.",
         "Decoding gives other numbers. The causal hint at one query is aligned top-left and shows it the first key only.",
-        tolerance=rounding(full),
+        tolerance=tolerance,
     )  # fmt: skip
 
 
@@ -233,11 +217,13 @@ def _decoded_call(s):
 
 @question("dropout_off", "Dropout is off")
 def dropout_off(s):
-    layer, _ = s.attended
-    p = layer.dropout if s.trace.training else 0.0
+    layer, dropped = s.trace.layer, s.trace.dropped if s.trace.has("dropped") else None
+    if layer is None and dropped is None:
+        raise Cannot("Dropout is not known here: a recording keeps the weights from before it, and maps do not say.")
+    p = 0.0 if dropped is None else float(dropped.mean()) if layer is None else layer.dropout
     return Measured(
         "the share of weights that is dropped, against 0", p, "Eval mode: no weight is dropped.",
-        f"Train mode: a share of {p:g} of the weights is dropped, and others are larger for it. Call .eval() before evaluating.",
+        f"Train mode: a share of {p:.3g} of the weights is dropped, and others are larger for it. Call .eval() before evaluating.",
         tolerance=0,
     )  # fmt: skip
 

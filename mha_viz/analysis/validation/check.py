@@ -119,6 +119,8 @@ def gap(one, other):
 def relative(one, other):
     """The gap, relative to the largest number of ``other``; the gap itself where that is 0."""
     off = gap(one, other)
+    if off == float("inf"):
+        return off
     largest = float(np.nanmax(np.abs(np.asarray(other, np.float64))))
     return off / largest if largest else off
 

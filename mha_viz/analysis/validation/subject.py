@@ -8,6 +8,7 @@ import numpy as np
 from mha_viz.analysis.layout import mask_tensors, module_of
 from mha_viz.analysis.validation.check import Cannot
 from mha_viz.core.attend import attend, call_of, trace_of_call
+from mha_viz.core.decode import decode
 from mha_viz.core.trace import Trace
 
 MOST_RUNS = 24  # that one check makes
@@ -15,11 +16,12 @@ MOST_RUNS = 24  # that one check makes
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A ``trace`` to validate, and what its checks run: ``attend`` on its Layer and Batch, ``rerun`` on its Call where only q, k, v are
-    known, ``module`` for PyTorch's own. What another layer gives in their place is validated as well."""
+    """A ``trace`` to validate, and what its checks run: ``attend`` and ``decode`` on its Layer and Batch, ``rerun`` on its Call where only
+    q, k, v are known, ``module`` for PyTorch's own. What another layer gives in their place is validated as well."""
 
     trace: Trace
     attend: Callable = attend
+    decode: Callable = decode
     rerun: Callable = trace_of_call
     module: Callable = module_of
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from mha_viz.analysis.causes import spans
-from mha_viz.analysis.validation.check import Cannot, Measured, gap, number, question, relative, rounding
+from mha_viz.analysis.validation.check import ROUNDING, Cannot, Measured, gap, number, question, relative, rounding
 from mha_viz.analysis.validation.subject import result, spread
 from mha_viz.core.maps import CLOSE
 
@@ -32,6 +32,21 @@ def row_sums(s):
         f"{number(len(rows), 'row')} of probabilities over S, against 1", off, f"All do.{dropout}{said}",
         f"They run from {sums.min():.6g} to {sums.max():.6g}, the smallest weight is {negative:.3g}. Is the softmax over another axis than "
         "the keys, or is something applied after it?", tolerance=tolerance,
+    )  # fmt: skip
+
+
+@question("mean_weights", "The average is the mean of the heads")
+def mean_weights(s):
+    trace = s.trace
+    if trace.plain is not trace:
+        raise Cannot("Its cells are no attention weights.")
+    with np.errstate(invalid="ignore"):
+        mean = trace.weights.astype(np.float64).mean(axis=1)  # [N, L, S]
+    heads = trace.weights.shape[1]
+    return Measured(
+        f"the average that is shown, against the sum over {number(heads, 'head')} divided by {heads}, relative to the largest",
+        relative(trace.mean_weights, mean), "It is.", "It is another: a sum, an average over another axis, or one of other weights.",
+        tolerance=ROUNDING[s.dtype],
     )  # fmt: skip
 
 

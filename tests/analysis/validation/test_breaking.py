@@ -10,6 +10,8 @@ from torch import nn
 from mha_viz import Batch, Layer, Settings, Trace, attend, synthetic
 from mha_viz.analysis.layout import module_of
 from mha_viz.analysis.validation import QUESTIONS, Subject
+from mha_viz.core.decode import Decoder
+from mha_viz.core.maps import trace_of_maps
 from mha_viz.core.reference import softmax
 
 PLAIN = Settings(embed_dim=12, num_heads=2, batch_size=3, seq_len=5, padding=(2,))
@@ -123,6 +125,7 @@ BROKEN = {
     "order": lambda: with_attend(PLAIN, unsplit),
     "shapes": lambda: with_tensor(PLAIN, "scores", lambda t: t.scores.swapaxes(0, 1)),
     "row_sums": lambda: with_tensor(PLAIN, "probabilities", lambda t: softmax(t.scores.swapaxes(2, 3)).swapaxes(2, 3)),
+    "mean_weights": lambda: with_tensor(PLAIN, "mean_weights", lambda t: t.weights.sum(axis=1)),
     "no_key": lambda: Subject(synthetic(LEFT)),
     "padding_weight": lambda: with_tensor(PLAIN, "weights", lambda t: softmax(t.scores)),
     "padding_content": lambda: with_attend(PLAIN, without("key_padding_mask")),
@@ -171,6 +174,69 @@ def test_fails_on_what_it_is_there_to_find(name):
     found = QUESTIONS[name].ask(BROKEN[name]())
     assert found.verdict == "fail", found
     assert found.words and found.compared
+
+
+@pytest.mark.parametrize("how", ["over queries", "of other weights", "one head left out"])
+def test_an_average_that_is_none_is_found(how):
+    wrong = {
+        "over queries": lambda t: np.broadcast_to(t.weights.mean(axis=(1, 2), keepdims=True)[:, 0], t.mean_weights.shape),
+        "of other weights": lambda t: softmax(np.where(t.mask, -np.inf, t.scores.mean(axis=1, keepdims=True))).mean(axis=1),
+        "one head left out": lambda t: t.weights[:, 1:].mean(axis=1),
+    }[how]
+    assert QUESTIONS["mean_weights"].ask(with_tensor(PLAIN, "mean_weights", wrong)).verdict == "fail"
+
+
+def test_the_average_of_maps_is_checked_too():
+    maps = trace_of_maps(synthetic(PLAIN).weights)
+    assert QUESTIONS["mean_weights"].ask(Subject(maps)).verdict == "pass"
+    summed = altered(maps, {"mean_weights": maps.weights.sum(axis=1)})
+    assert QUESTIONS["mean_weights"].ask(Subject(summed)).verdict == "fail"
+
+
+def row_before(self, start, stop):
+    return rows_of(self, max(start - 1, 0), stop - start, stop)
+
+
+def rows_from_the_top(self, start, stop):
+    return rows_of(self, 0, stop - start, stop)
+
+
+def rows_of(decoder, first, count, stop):
+    hidden = decoder.mask.hidden(first, first + count)
+    return decoder._tensor(decoder.columns(np.where(hidden, np.float32(-np.inf), np.float32(0)), stop))
+
+
+RUN = Decoder.run
+
+
+def scaled_by_the_width(self, x, added, keep=None):
+    """Divides the scores by √E, not by √D."""
+    E, right = self.layer.embed_dim, self.in_weight
+    queries = torch.arange(len(right))[:, None] < E  # the rows of Wq
+    self.in_weight = torch.where(queries, right * (self.layer.head_dim / E) ** 0.5, right)
+    try:
+        return RUN(self, x, added, keep)
+    finally:
+        self.in_weight = right
+
+
+@pytest.mark.parametrize("settings", [PLAIN, CAUSAL, WINDOW], ids=["plain", "causal", "window"])
+@pytest.mark.parametrize(
+    ("name", "broken"),
+    [
+        pytest.param("run", scaled_by_the_width, id="scale"),
+        pytest.param("added", row_before, id="row before"),
+        pytest.param("added", rows_from_the_top, id="rows from the top"),
+    ],
+)
+def test_what_is_wrong_with_the_decoder_of_the_page_is_found(settings, name, broken, monkeypatch):
+    monkeypatch.setattr(Decoder, name, broken)
+    assert QUESTIONS["decoding"].ask(Subject(synthetic(settings))).verdict == "fail"
+
+
+def test_decoding_under_a_mask_of_ones_own_is_checked():
+    own = replace(PLAIN, padding=(), attn_mask="00000/10000/01000/00100/00010")
+    assert QUESTIONS["decoding"].ask(Subject(synthetic(own))).verdict == "pass"
 
 
 def test_numpy_sees_what_is_shown_as_well():

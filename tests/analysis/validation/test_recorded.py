@@ -14,7 +14,7 @@ from mha_viz.core.mask import Mask
 from mha_viz.core.reference import softmax
 from tests.analysis.validation.test_breaking import CAUSAL, LEFT, PLAIN, RIGHT, WINDOW, altered
 
-NEEDS_THE_LAYER = {"input_shape", "layouts", "item_alone", "fast_path", "dropout_off", "deterministic"}
+NEEDS_THE_LAYER = {"input_shape", "layouts", "item_alone", "fast_path", "deterministic"}
 
 
 def call(settings, **change):
@@ -87,7 +87,7 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("name", [name for name in QUESTIONS if name not in NEEDS_THE_LAYER])
+@pytest.mark.parametrize("name", [name for name in QUESTIONS if name not in {*NEEDS_THE_LAYER, "dropout_off"}])
 def test_passes_on_what_is_right(name):
     found = QUESTIONS[name].ask(subject(RIGHT.get(name, PLAIN)))
     assert found.verdict == "pass", found
@@ -103,6 +103,16 @@ def test_what_needs_the_layer_says_so(name):
 def test_fails_on_what_it_is_there_to_find(name):
     found = QUESTIONS[name].ask(BROKEN[name]())
     assert found.verdict == "fail", found
+
+
+def test_dropout_that_was_kept_with_a_call_is_found():
+    """A recording of a layer in train mode holds its draw; without one nothing is known of dropout."""
+    assert "not known" in QUESTIONS["dropout_off"].ask(subject(PLAIN)).words
+    found = call(PLAIN)
+    keep = np.full((3, 2, 5, 5), 4 / 3, np.float32)
+    keep[..., 0] = 0
+    found = QUESTIONS["dropout_off"].ask(Subject(trace_of_call(found, keep_scale=keep)))
+    assert found.verdict == "fail" and found.figure == pytest.approx(0.2)
 
 
 def test_gradcheck_finds_a_wrong_derivative(monkeypatch):
