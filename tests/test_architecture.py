@@ -11,6 +11,7 @@ PACKAGE = Path(__file__).parents[1] / "mha_viz"
 LEVEL = {
     "core": 0,
     "settings": 1,
+    "stored": 1,
     "recording": 2,
     "analysis": 2,
     "sources": 3,

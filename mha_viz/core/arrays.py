@@ -49,9 +49,18 @@ def read_only(array):
 
 
 def own(array):
-    """A read-only copy of ``array``: whoever goes on changing theirs does not change ours. One that is nobody's is not copied."""
-    if array.base is None and not array.flags.writeable:
+    """A read-only copy of ``array``: whoever goes on changing theirs does not change ours. What nobody can change is not copied."""
+    if not _can_change(array):
         return array
     array = array.copy()
     array.flags.writeable = False
     return array
+
+
+def _can_change(array):
+    """False where ``array`` and all that it is a view of are read-only, down to an array or bytes of nobody else."""
+    while isinstance(array, np.ndarray):
+        if array.flags.writeable:
+            return True
+        array = array.base
+    return not (array is None or isinstance(array.obj if isinstance(array, memoryview) else array, bytes))

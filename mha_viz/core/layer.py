@@ -71,33 +71,8 @@ class Layer:
         if not isinstance(state_dict, Mapping):
             raise Wrong("state_dict", state_dict, "must map names to arrays, as a module's .state_dict() does.")
         weights = _frozen(state_dict)
-        if "out_proj.weight" not in weights or weights["out_proj.weight"].ndim != 2:
-            raise Wrong("state_dict", sorted(weights), "must hold 'out_proj.weight' [E, E], as nn.MultiheadAttention's does.")
+        check_shapes({name: array.shape for name, array in weights.items()})
         E = weights["out_proj.weight"].shape[0]
-        expected = {"out_proj.weight": (E, E)}
-        if "q_proj_weight" in weights and "in_proj_weight" not in weights:
-            for name in ("k_proj_weight", "v_proj_weight"):
-                found = weights.get(name)
-                expected[name] = (E, found.shape[1] if found is not None and found.ndim == 2 else E)
-            expected["q_proj_weight"] = (E, E)
-        else:
-            expected["in_proj_weight"] = (3 * E, E)
-        optional = {"in_proj_bias": (3 * E,), "out_proj.bias": (E,), "bias_k": (1, 1, E), "bias_v": (1, 1, E)}
-        expected |= {name: shape for name, shape in optional.items() if name in weights}
-        for pair in (("in_proj_bias", "out_proj.bias"), ("bias_k", "bias_v")):
-            if (pair[0] in weights) != (pair[1] in weights):
-                absent = pair[pair[0] in weights]
-                rule = f"must hold both {pair[0]!r} and {pair[1]!r} or neither; for a layer without {absent!r} add zeros."
-                raise Wrong("state_dict", sorted(weights), rule)
-        missing, unknown = sorted(expected.keys() - weights.keys()), sorted(weights.keys() - expected.keys())
-        if missing or unknown:
-            which = " and ".join([f"lacks {missing}"] * bool(missing) + [f"holds {unknown} besides"] * bool(unknown))
-            raise Wrong("state_dict", sorted(weights), f"must hold exactly {sorted(expected)}; it {which}.")
-        for name, shape in expected.items():
-            if weights[name].shape != shape:
-                hint = " It looks transposed: y = x @ W.T + b." if weights[name].shape == shape[::-1] else ""
-                rule = f"must have shape {shape} where embed_dim is {E}.{hint}"
-                raise Wrong(name, Shape(weights[name].shape), rule, [{name: Shape(shape)}])
         try:
             size = head_dim(E, num_heads)
         except Wrong as wrong:  # embed_dim is the weights' own: only num_heads can change
@@ -133,6 +108,39 @@ class Layer:
     def extra_keys(self):
         """Labels of the columns that come after the real keys: ``add_bias_kv``'s first, then ``add_zero_attn``'s."""
         return ("bias_k",) * ("bias_k" in self.weights) + ("zero",) * self.add_zero_attn
+
+
+def check_shapes(shapes):
+    """Raises Wrong where arrays of these ``shapes`` by name are no ``nn.MultiheadAttention``'s state dict."""
+    if len(shapes.get("out_proj.weight", ())) != 2:
+        raise Wrong("state_dict", sorted(shapes), "must hold 'out_proj.weight' [E, E], as nn.MultiheadAttention's does.")
+    E = shapes["out_proj.weight"][0]
+    expected = {"out_proj.weight": (E, E)}
+    if "q_proj_weight" in shapes and "in_proj_weight" not in shapes:
+        for name in ("k_proj_weight", "v_proj_weight"):
+            found = shapes.get(name, ())
+            expected[name] = (E, found[1] if len(found) == 2 else E)
+        expected["q_proj_weight"] = (E, E)
+    else:
+        expected["in_proj_weight"] = (3 * E, E)
+    optional = {"in_proj_bias": (3 * E,), "out_proj.bias": (E,), "bias_k": (1, 1, E), "bias_v": (1, 1, E)}
+    expected |= {name: shape for name, shape in optional.items() if name in shapes}
+    for pair in (("in_proj_bias", "out_proj.bias"), ("bias_k", "bias_v")):
+        if (pair[0] in shapes) != (pair[1] in shapes):
+            absent = pair[pair[0] in shapes]
+            rule = f"must hold both {pair[0]!r} and {pair[1]!r} or neither; for a layer without {absent!r} add zeros."
+            raise Wrong("state_dict", sorted(shapes), rule)
+    missing, unknown = sorted(expected.keys() - shapes.keys()), sorted(shapes.keys() - expected.keys())
+    if missing or unknown:
+        which = " and ".join([f"lacks {missing}"] * bool(missing) + [f"holds {unknown} besides"] * bool(unknown))
+        raise Wrong("state_dict", sorted(shapes), f"must hold exactly {sorted(expected)}; it {which}.")
+    for name, shape in expected.items():
+        if tuple(shapes[name]) != shape:
+            hint = " It looks transposed: y = x @ W.T + b." if tuple(shapes[name]) == shape[::-1] else ""
+            rule = f"must have shape {shape} where embed_dim is {E}.{hint}"
+            raise Wrong(name, Shape(shapes[name]), rule, [{name: Shape(shape)}])
+        if 0 in shape:
+            raise Wrong(name, Shape(shape), "must have no empty axis.")
 
 
 def seed_in_range(seed):

@@ -287,7 +287,7 @@ def test_tokens_are_read_as_random_vectors():
 
 
 def test_a_layer_of_a_safetensors_file_is_read_alone(tmp_path, monkeypatch):
-    from mha_viz.sources.files.read import Stored
+    from mha_viz.stored.stored import Stored
 
     seen, read = [], Stored.read
     monkeypatch.setattr(Stored, "read", lambda self: (seen.append(self.name), read(self))[1])

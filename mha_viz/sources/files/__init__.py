@@ -22,7 +22,7 @@ def look(name, data):
 
     ``data`` are its bytes, or its path: what is on a disk is read as far as it is needed. Its kind is told by its content: a
     recording, weights of attention layers (``.safetensors``, ``.pt``), attention maps (those and ``.npy``, ``.npz``), or token
-    lists (text, JSON). Raises Wrong for any other file, and where one is damaged, empty or larger than ``read.LARGEST`` allows.
+    lists (text, JSON). Raises Wrong for any other file, and where one is damaged, empty or larger than ``mha_viz.stored.stored.LARGEST``.
     """
     form, content = read_file(name, data)
     name = str(name).encode("utf-8", "replace").decode()  # a file's name may hold bytes that no page can show

@@ -13,9 +13,11 @@ from mha_viz.core.rules import Shape, Wrong
 from mha_viz.core.tokens import Tokens
 from mha_viz.recording import Recording
 from mha_viz.sources.files.found import Question
-from mha_viz.sources.files.read import check_size, shape_of
+from mha_viz.sources.files.read import shape_of
+from mha_viz.stored.stored import FLOATING, check_size
 
 ALL = "all"
+AT_ONCE = 2**20  # numbers of a map that are looked at together
 LETTERS = ("layer", "N", "H", "L", "S")
 PADS = ("<pad>", "[PAD]", "<|pad|>")
 
@@ -78,7 +80,7 @@ def look_at_maps(name, tensors):
         held = (
             ", ".join(f"{key or 'array'} {shape_of(stored)}" for key, stored in list(tensors.items())[:4]) or "no tensor at all"
         )
-        rule = f"holds {held}: attention maps are of floating type and have 2 to 5 axes."
+        rule = f"holds {held}: attention maps are of floating type ({', '.join(FLOATING)}) and have 2 to 5 axes."
         raise Wrong("file", name, rule)
     check_size(name, sum(4 * prod(stored.shape) for stored in floating.values()))
     maps, left, first = {}, [], None
@@ -102,17 +104,27 @@ def look_at_maps(name, tensors):
 
 def summing_axes(array, dtype):
     """The axes along which ``array`` holds distributions: nothing below 0, and sums of 1, where a row is not all NaN or all 0."""
-    close = CLOSE[dtype]
-    with np.errstate(invalid="ignore"):
-        if 0 in array.shape or (array < 0).any():
-            return ()
-        axes = []
-        for axis in reversed(range(array.ndim)):
-            sums = array.sum(axis=axis, dtype=np.float64)
-            one = np.abs(sums - 1) <= close
-            if one.any() and (one | np.isnan(sums) | (sums == 0)).all():
-                axes.append(axis)
-    return tuple(axes)
+    if 0 in array.shape:
+        return ()
+    return tuple(axis for axis in reversed(range(array.ndim)) if _sums_to_one(array, axis, CLOSE[dtype]))
+
+
+@np.errstate(invalid="ignore")
+def _sums_to_one(array, axis, close):
+    """Looked at a part after the other: the sums along a short axis are as large as the array, and most axes fail at once."""
+    rows = np.moveaxis(array, axis, -1).reshape(*(n for i, n in enumerate(array.shape) if n > 1 and i != axis), array.shape[axis])
+    rows = rows.reshape(-1, *rows.shape[-1:]) if rows.ndim == 1 else rows  # [..., rows, S]
+    step, seen = max(1, AT_ONCE * len(rows) // rows.size), False
+    for start in range(0, len(rows), step):
+        part = rows[start : start + step]
+        if (part < 0).any():
+            return False
+        sums = part.sum(axis=-1, dtype=np.float64)
+        one = np.abs(sums - 1) <= close
+        if not (one | np.isnan(sums) | (sums == 0)).all():
+            return False
+        seen = seen or one.any()
+    return bool(seen)
 
 
 def arrangements(maps):
@@ -154,7 +166,9 @@ def undefined_where_zero(weights):
 
 def natural(name):
     """A key that sorts "layer 2" before "layer 10"."""
-    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"(\d+)", name)]
+    parts = re.split(r"(\d+)", name)  # every other one is a number, of any length
+    numbers = [part.lstrip("0") for part in parts[1::2]]
+    return parts[0], [(len(number), number, rest) for number, rest in zip(numbers, parts[2::2], strict=True)]
 
 
 def _together(maps):

@@ -12,6 +12,7 @@ A bias that is missing is 0. A bias of k changes no weight: it adds the same to 
 
 from dataclasses import dataclass
 from itertools import permutations
+from math import prod
 
 import numpy as np
 
@@ -37,25 +38,33 @@ class Projections:
 
 
 def layouts(site, shapes):
-    """The layouts that the shapes of a layer's matrices allow, the one that is usual for their names first.
+    """The layouts that the shapes of a layer's arrays allow, the one that is usual for their names first.
 
     ``shapes`` are by role. A layout in which q, k and v read vectors of one width is preferred, where names speak for it as well.
-    Raises Wrong where no layout fits.
+    Raises Wrong where the shapes fit each other in no layout: matrices, heads, or biases.
     """
     if site.recipe == MULTIHEAD:
         return (OUT_IN,)
     usual = OUT_IN if site.leaf == "weight" else IN_OUT
-    q = shapes.get("q.weight", shapes.get("qkv.weight"))
-    if len(q) == 3:
-        return (IN_OUT,)
-    wrong = [role for role, shape in shapes.items() if role.endswith("weight") and (len(shape) != 2 or 0 in shape)]
-    if wrong:
-        raise Wrong(site.names[wrong[0]], Shape(shapes[wrong[0]]), "must be a matrix, none of its axes empty.")
-    turned = {layout: _turned(shapes, layout) for layout in (usual, IN_OUT if usual == OUT_IN else OUT_IN)}
+    first = "q.weight" if "q.weight" in shapes else "qkv.weight"
+    kernels = len(shapes[first]) == 3
+    for role, shape in shapes.items():
+        if role.endswith("weight") and (len(shape) not in ((2, 3) if kernels else (2,)) or 0 in shape):
+            axes = "a matrix, or a kernel of three axes as q's is" if kernels else "a matrix"
+            raise Wrong(site.names[role], Shape(shape), f"must be {axes}, none of its axes empty.")
+    if kernels and site.recipe != PACKED:
+        _check_kernels(site, shapes)
+    other = IN_OUT if usual == OUT_IN else OUT_IN
+    turned = {layout: _turned(shapes, layout) for layout in ((IN_OUT,) if kernels else (usual, other))}
     fitting = tuple(layout for layout, matrices in turned.items() if _fits(site, matrices))
     if not fitting:
         held = ", ".join(f"{site.names[role]} {list(shape)}" for role, shape in shapes.items() if role.endswith("weight"))
-        raise Wrong(site.name or "file", Shape(q), f"holds projections that do not fit each other in any layout: {held}.")
+        rule = f"holds projections that do not fit each other in any layout: {held}."
+        raise Wrong(site.name or site.names[first], Shape(shapes[first]), rule)
+    misfits = {layout: _bias_that_does_not_fit(site, shapes, turned[layout]) for layout in fitting}
+    if all(misfits.values()):
+        raise misfits[fitting[0]]
+    fitting = tuple(layout for layout in fitting if not misfits[layout])
     if site.recipe != PACKED and len(fitting) == 2:
         one_width = [
             layout
@@ -67,18 +76,53 @@ def layouts(site, shapes):
     return fitting
 
 
+def _check_kernels(site, shapes):
+    """Raises Wrong where kernels of three axes, [E, H, D] and on the way out [H, Dv, E], have heads of other sizes or numbers."""
+    heads, D = shapes["q.weight"][1:]
+    for role in ("k.weight", "v.weight"):
+        shape = shapes.get(role)
+        if shape is None:
+            continue
+        groups = shapes["k.weight"][1] if len(shapes["k.weight"]) == 3 else None
+        fits = len(shape) == 3 and heads % shape[1] == 0 and (shape[2] == D if role == "k.weight" else shape[1] == groups)
+        if not fits:
+            of = f"a head_dim of {D}, and heads that divide q's {heads}" if role == "k.weight" else f"as many heads as k, {groups}"
+            raise Wrong(site.names[role], Shape(shape), f"must be [E, heads, head_dim] with {of}: q is {list(shapes['q.weight'])}.")
+    out, value = shapes.get("o.weight", ()), shapes.get("v.weight", shapes["k.weight"])
+    if len(out) == 3 and out[:2] != (heads, value[2]):
+        rule = f"must be [heads, head_dim, E] with {heads} heads and v's head_dim, {value[2]}."
+        raise Wrong(site.names["o.weight"], Shape(out), rule)
+
+
+def _bias_that_does_not_fit(site, shapes, turned):
+    """A Wrong for a bias that has another number for each row of its matrix than one; None where all fit."""
+    for role, shape in shapes.items():
+        part, _, leaf = role.partition(".")
+        if leaf == "bias":
+            rows = turned[f"{part}.weight"][0]
+            if prod(shape) != rows or len(shape) not in (1, len(shapes[f"{part}.weight"]) - 1):
+                rule = f"must hold {rows} numbers, one for each of what {site.names[f'{part}.weight']} gives."
+                return Wrong(site.names[role], Shape(shape), rule)
+    return None
+
+
 def head_counts(site, shapes, layout):
     """Every ``num_heads`` that these shapes allow, ascending."""
     if site.recipe == MULTIHEAD:
         return divisors(shapes["out_proj.weight"][0])
     if len(shapes.get("q.weight", ())) == 3:
         return [shapes["q.weight"][1]]
-    rows, keys, values = _rows(site, _turned(shapes, layout))
-    return [
-        H
-        for H in divisors(rows)
-        if keys % (rows // H) == 0 and H % (keys // (rows // H)) == 0 and values % (keys // (rows // H)) == 0
-    ]
+    return _heads(*_rows(site, _turned(shapes, layout)))
+
+
+def _heads(rows, keys, values):
+    """Every num_heads for q, k and v of so many rows: D = rows / H divides k's into G groups, G divides H, and v is as many groups."""
+    found = []
+    for H in divisors(rows):
+        G, rest = divmod(keys, rows // H)
+        if G and not rest and H % G == 0 and values % G == 0:
+            found.append(H)
+    return found
 
 
 def equal_thirds(site, shapes, layout):
@@ -154,10 +198,13 @@ def _rows(site, turned):
 
 
 def _fits(site, turned):
+    """True where some number of heads reads these matrices, [out, in] each."""
     queries, keys, values = _rows(site, turned)
     if keys < 1 or queries % keys:
         return False
     if site.recipe == PACKED:
         rows, width = turned["qkv.weight"]
         return rows == queries + 2 * keys and turned.get("o.weight", (width,))[0] == width
-    return values != keys or turned.get("o.weight", (0, queries))[1] == queries
+    if "o.weight" in turned and turned["o.weight"][1] * keys != values * queries:  # H · Dv, and H / G is queries / keys
+        return False
+    return bool(_heads(queries, keys, values))

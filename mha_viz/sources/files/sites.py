@@ -1,5 +1,6 @@
 """Where in a file's tensors an attention layer is, told by their names: PyTorch's own module, separate projections, packed ones."""
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -52,21 +53,22 @@ class Site:
 def find_sites(names):
     """Every Site among these tensors' names, in their natural order."""
     dotted = {name.replace("/", "."): name for name in names}
+    ordered = sorted(dotted)
     found = {}
     for path in sorted(dotted, key=natural):
         stem, _, last = path.rpartition(".")
         if last in ("in_proj_weight", "q_proj_weight") and _join(stem, "out_proj.weight") in dotted:
             roles = {own: _join(stem, own) for own in OWN}
-            found.setdefault(stem, _site(stem, MULTIHEAD, roles, dotted))
+            found.setdefault(stem, _site(stem, MULTIHEAD, roles, dotted, ordered))
         elif last in LEAVES:
             above, _, part = stem.rpartition(".")
             for triple in APART:
                 if part == triple[0] and all(_join(above, f"{other}.{last}") in dotted for other in triple[1:2]):
                     found.setdefault(
-                        above, _site(above, SEPARATE, _roles(above, dict(zip("qkv", triple, strict=True)), last), dotted, last)
+                        above, _site(above, SEPARATE, _roles(above, dict(zip("qkv", triple, strict=True)), last), dotted, ordered, last)
                     )
             if part in TOGETHER:
-                found.setdefault(above, _site(above, PACKED, _roles(above, {"qkv": part}, last), dotted, last))
+                found.setdefault(above, _site(above, PACKED, _roles(above, {"qkv": part}, last), dotted, ordered, last))
     return tuple(found.values())
 
 
@@ -81,7 +83,7 @@ def _roles(stem, parts, leaf):
     return roles
 
 
-def _site(stem, recipe, roles, dotted, leaf="weight"):
+def _site(stem, recipe, roles, dotted, ordered, leaf="weight"):
     after = roles.get("o.weight", ())
     place = next((path for path in after if path in dotted), None)
     if recipe != MULTIHEAD:
@@ -89,8 +91,9 @@ def _site(stem, recipe, roles, dotted, leaf="weight"):
         if place is not None:
             roles |= {"o.weight": place, "o.bias": place.removesuffix(leaf) + LEAVES[leaf]}
     used = {role: path for role, path in roles.items() if path in dotted}
-    beside = [path for path in dotted if path.startswith(f"{stem}." if stem else "") and path not in used.values()]
-    unused = tuple(dotted[path] for path in beside) if stem else ()
+    below = ordered[bisect_left(ordered, f"{stem}.") : bisect_left(ordered, f"{stem}/")] if stem else ()  # "/" follows "."
+    taken = set(used.values())
+    unused = tuple(dotted[path] for path in below if path not in taken)
     return Site(stem, recipe, {role: dotted[path] for role, path in used.items()}, unused, leaf)
 
 

@@ -1,6 +1,5 @@
 """Token lists: texts that name rows and columns, one list per batch item."""
 
-import json
 import re
 from dataclasses import dataclass
 
@@ -8,6 +7,7 @@ import numpy as np
 
 from mha_viz.core.attend import attend
 from mha_viz.core.batch import Batch
+from mha_viz.core.json_text import parse_json
 from mha_viz.core.layer import Layer
 from mha_viz.core.rules import Wrong
 from mha_viz.recording import Recording
@@ -16,6 +16,8 @@ from mha_viz.sources.synthetic import PAD, word_vector
 
 LINES, SPACES = "a token a line", "split at white space"
 EMBED_DIM, NUM_HEADS, SEED = 128, 8, 7  # the tutorial's
+MOST, MOST_ALONE = 2**18, 2**14  # tokens of all batch items, padding counted: as names, and read by an untrained layer
+LARGEST_INPUT = 2**26  # bytes of the vectors that tokens become
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +54,12 @@ class Texts:
         queries, keys = self.lists(answers.get("split"))
         if keys is not None and len(keys) != len(queries):
             raise Wrong("keys", len(keys), f"must be as many items as the queries, {len(queries)}.")
+        for items in (queries, *(() if keys is None else (keys,))):
+            _check_count(name, [len(item) for item in items], MOST_ALONE)
         query, query_tokens, query_padding = vectors_of(queries, EMBED_DIM)
         key, key_tokens, key_padding = (None, None, query_padding) if keys is None else vectors_of(keys, EMBED_DIM)
         batch = Batch(query, key, None, key_padding, None, query_padding, query_tokens=query_tokens, key_tokens=key_tokens)
-        trace = attend(Layer.random(EMBED_DIM, NUM_HEADS, seed=SEED), batch)
+        trace = attend(Layer.random(EMBED_DIM, NUM_HEADS, seed=SEED), batch, later=True)
         note = (
             f"The tokens of {name}, read by an untrained layer: nn.MultiheadAttention({EMBED_DIM}, {NUM_HEADS}), seed {SEED}, "
             "without positions. Its weights are chance."
@@ -71,15 +75,17 @@ def look_at_text(name, text):
     """
     if text.lstrip()[:1] in ("[", "{"):
         try:
-            held = json.loads(text)
-        except (ValueError, RecursionError) as error:
+            held = parse_json("file", text, name)
+        except Wrong:
             if str(name).lower().endswith(".json"):
-                raise Wrong("file", name, f"is no JSON: {error}.") from None
+                raise
         else:
             return Texts({"JSON": _from_json(name, held)})
-    items = [item for item in re.split(r"\n[^\S\n]*\n\s*?", text.replace("\r\n", "\n")) if item.strip()]
+    items = _blocks(text)
     if not items:
         raise Wrong("file", name, "holds no token: nothing but white space.")
+    _check_count(name, [len(items)])  # before words are told apart
+    _check_count(name, [sum(1 for _ in re.finditer(r"\S+", item)) for item in items])
     words = tuple(tuple(item.split()) for item in items)
     lines = tuple(tuple(line for line in item.split("\n") if line.strip()) for item in items)
     if all(len(line.split()) == 1 for item in lines for line in item):
@@ -87,6 +93,27 @@ def look_at_text(name, text):
     if all(len(item) == 1 for item in lines):
         return Texts({SPACES: (words, None), LINES: (lines, None)})
     return Texts({LINES: (lines, None), SPACES: (words, None)})
+
+
+def _blocks(text):
+    """The parts of a text that blank lines part, those left out that hold nothing."""
+    parts, lines = [], []
+    for line in [*text.replace("\r\n", "\n").split("\n"), ""]:
+        if line.strip():
+            lines.append(line)
+        elif lines:
+            parts.append("\n".join(lines))
+            lines = []
+    return parts
+
+
+def _check_count(name, lengths, most=MOST):
+    """Raises Wrong for batch items of these ``lengths`` that would be too many tokens once the shorter ones are padded."""
+    padded = len(lengths) * max(lengths)
+    if padded > most:
+        rule = f"holds {len(lengths):,} batch items, and the longest has {max(lengths):,} tokens: padded to one length they are {padded:,}"
+        how = "" if most == MOST else " by an untrained layer; with maps, weights or a recording open, they name its rows and columns"
+        raise Wrong("file", name, f"{rule}; at most {most:,} are read{how}.")
 
 
 def _from_json(name, held):
@@ -107,14 +134,18 @@ def _lists(name, held):
     fits = isinstance(held, list) and held and all(isinstance(item, list) and item for item in held)
     if not fits or not all(isinstance(token, str) for item in held for token in item):
         raise Wrong("file", name, 'must be token lists, one a batch item, none empty: [["the", "cat"], ["a", "dog"]].')
+    _check_count(name, [len(item) for item in held])
     return tuple(map(tuple, held))
 
 
 def vectors_of(items, width):
     """(vectors [N, L, width], labels, padded [N, L] bool or None) of token lists: equal texts get equal vectors, shorter items are
-    padded on the right."""
+    padded on the right. Raises Wrong where the vectors would take more than LARGEST_INPUT."""
     items = tuple(tuple(map(str, item)) for item in items)
     length = max(map(len, items))
+    if 4 * len(items) * length * width > LARGEST_INPUT:
+        rule = f"at {width} numbers each may be {LARGEST_INPUT // (4 * width):,}, padding counted: {len(items)} × {length} are too many."
+        raise Wrong("tokens", len(items) * length, rule)
     labels = tuple(item + (PAD,) * (length - len(item)) for item in items)
     known = {token: word_vector(token, width) for item in labels for token in item}
     vectors = np.array([[known[token] for token in item] for item in labels])  # [N, L, E]

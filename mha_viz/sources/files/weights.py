@@ -11,20 +11,20 @@ from mha_viz.core.arrays import as_array
 from mha_viz.core.attend import attend, trace_of_call
 from mha_viz.core.batch import Batch
 from mha_viz.core.call import Call
-from mha_viz.core.layer import Layer
+from mha_viz.core.layer import Layer, check_shapes
 from mha_viz.core.mask import Mask
 from mha_viz.core.rules import Shape, Wrong
 from mha_viz.recording import Recording
-from mha_viz.sources.files import read
 from mha_viz.sources.files.checks import check_weights, tell
 from mha_viz.sources.files.found import Question
 from mha_viz.sources.files.recipes import IN_OUT, ORDERS, OUT_IN, PER_HEAD, convert, equal_thirds, head_counts, layouts
 from mha_viz.sources.files.sites import MULTIHEAD, find_sites
 from mha_viz.sources.files.texts import vectors_of
+from mha_viz.stored.stored import FLOATING, LARGEST
 
 ALL = "all"
 TOLD_BY = 4  # layers whose numbers are asked about a layout: more say the same
-TOGETHER = read.LARGEST // 4  # bytes of weights that are opened at once: a layer is held up to three times while it is run
+TOGETHER = LARGEST // 4  # bytes of weights that are opened at once: a layer is held up to three times while it is run
 USUAL_HEAD = 64
 
 
@@ -35,7 +35,7 @@ class Weights:
     tensors: dict
     sites: dict
     left: tuple[str, ...]
-    _kept: dict = field(default_factory=dict, repr=False)  # what was computed from the numbers
+    _kept: dict = field(default_factory=dict, repr=False)  # what was computed once
     kind = "weights"
 
     @property
@@ -104,7 +104,10 @@ class Weights:
         return {role: self.tensors[name].read() for role, name in site.names.items()}
 
     def layouts(self, site):
-        return layouts(site, self.shapes(site))
+        key = "layouts", site.name
+        if key not in self._kept:
+            self._kept[key] = layouts(site, self.shapes(site))
+        return self._kept[key]
 
     def _layout(self, site, answers):
         """The layout that was answered, where this layer's shapes allow it; else the one that they tell."""
@@ -208,7 +211,8 @@ def look_at_weights(tensors):
     for site in find_sites(tensors):
         shapes = {role: tensors[name].shape for role, name in site.names.items()}
         try:
-            _check_own(site, shapes) if site.recipe == MULTIHEAD else layouts(site, shapes)
+            _check_types(site, tensors)
+            _check_own(shapes) if site.recipe == MULTIHEAD else layouts(site, shapes)
         except Wrong as wrong:
             left.append(f"Left out: {wrong}")
             first = first or wrong
@@ -219,17 +223,31 @@ def look_at_weights(tensors):
     return Weights(tensors, sites, tuple(left)) if sites else None
 
 
-def _check_own(site, shapes):
+def _check_types(site, tensors):
+    for name in site.names.values():
+        if not tensors[name].floating:
+            raise Wrong(name, tensors[name].dtype, f"must be of one of the types {', '.join(FLOATING)}: weights are numbers as they are.")
+
+
+def _check_own(shapes):
     """Raises Wrong where nn.MultiheadAttention would not take these shapes."""
-    Layer.from_state_dict(_complete({role: np.zeros(shape, np.float16) for role, shape in shapes.items()}), 1)
+    if len(shapes.get("out_proj.weight", ())) == 2:
+        shapes = {name: (length,) for name, length in _bias_lengths(shapes).items()} | shapes
+    check_shapes(shapes)
+
+
+def _bias_lengths(shapes):
+    """The lengths of nn.MultiheadAttention's two biases, where one of them is among the ``shapes``: the other is 0 then."""
+    if "in_proj_bias" not in shapes and "out_proj.bias" not in shapes:
+        return {}
+    E = shapes["out_proj.weight"][0]
+    return {"in_proj_bias": 3 * E, "out_proj.bias": E}
 
 
 def _complete(tensors):
     """nn.MultiheadAttention's weights with zeros for the one of its two biases that is missing."""
-    E = tensors["out_proj.weight"].shape[0]
-    if "in_proj_bias" in tensors or "out_proj.bias" in tensors:
-        return {"in_proj_bias": np.zeros(3 * E, np.float32), "out_proj.bias": np.zeros(E, np.float32)} | tensors
-    return tensors
+    shapes = {name: array.shape for name, array in tensors.items()}
+    return {name: np.zeros(length, np.float32) for name, length in _bias_lengths(shapes).items()} | tensors
 
 
 def _trace(site, arrays, layout, answers, stem, tokens, key_tokens, query):

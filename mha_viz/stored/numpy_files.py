@@ -1,0 +1,74 @@
+"""``.npy`` and ``.npz``: the header of each array is checked against the bytes behind it before the array is made."""
+
+import io
+import zipfile
+from math import prod
+
+import numpy as np
+
+from mha_viz.core.rules import Wrong
+from mha_viz.stored.stored import Stored, check_expansion, check_size, reading
+
+
+def stored_npy(name, data, size):
+    """The Stored of an ``.npy`` of ``size`` bytes; ``data`` are its bytes or its path."""
+    check_size(name, size)
+
+    def opened():
+        return io.BytesIO(data) if isinstance(data, bytes) else open(data, "rb")
+
+    with reading(name), opened() as file:
+        shape, fortran, dtype, start = _header(name, "", file, size)
+
+    def load():
+        if isinstance(data, bytes):  # a view of the file's own bytes
+            flat = np.frombuffer(data, dtype, prod(shape), start)
+            return flat.reshape(shape[::-1]).T if fortran else flat.reshape(shape)
+        with opened() as file:
+            return np.load(file, allow_pickle=False)
+
+    return Stored("", shape, dtype.name, load)
+
+
+def stored_npz(name, archive, held):
+    """{name: Stored} of the arrays in an open zip ``archive`` of ``held`` bytes; it stays open while they can be read."""
+    members = archive.infolist()
+    size = sum(member.file_size for member in members)
+    check_size(name, size)
+    check_expansion(name, size, held)
+    with reading(name):
+        return {
+            key: _member(name, key, archive, member) for member in members for key in [member.filename.removesuffix(".npy")]
+        }
+
+
+def _member(name, key, archive, member):
+    with archive.open(member) as file:  # inflates the header alone
+        shape, _, dtype, _ = _header(name, key, file, member.file_size)
+
+    def load():
+        with archive.open(member) as file:
+            array = np.lib.format.read_array(file, allow_pickle=False)
+            if file.read(1):  # read to its end, the member is compared with its checksum
+                raise zipfile.BadZipFile(f"{key} holds more than its header says")
+            return array
+
+    return Stored(key, shape, dtype.name, load)
+
+
+def _header(name, key, file, size):
+    """(shape, Fortran order, dtype, where the numbers begin) of an ``.npy`` of ``size`` bytes."""
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, fortran, dtype = read(file)
+    held = size - file.tell()
+    called = key or "its array"
+    if dtype.hasobject:
+        rule = f"holds Python objects ({called}), and to read them could run code from the file. Save numbers alone."
+        raise Wrong("file", name, rule)
+    if any(length < 0 for length in shape):
+        raise Wrong("file", name, f"is damaged: {called} has the shape {shape}.")
+    if prod(shape) * dtype.itemsize > held:
+        promised = f"{called}, {shape} of {dtype}, takes {prod(shape) * dtype.itemsize:,} bytes"
+        raise Wrong("file", name, f"is cut off: {promised}, and {held:,} are there.")
+    return tuple(map(int, shape)), fortran, dtype, file.tell()

@@ -1,0 +1,84 @@
+"""One tensor of a file, and the bounds that every file keeps: how many bytes it may turn into, whatever it claims."""
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from mha_viz.core.arrays import as_array
+from mha_viz.core.rules import Wrong
+
+LARGEST = 2 * 2**30  # bytes that are read at once; of a larger .safetensors or .pt on a disk, the tensors that are asked for
+FLOATING = ("float16", "bfloat16", "float32", "float64")
+FREE, RATIO = 2**24, 8  # bytes that any file may turn into, and how many more for each byte that it has
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """One tensor of a file, read when it is asked for: its ``shape``, and its type by PyTorch's or NumPy's name."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    load: Callable[[], np.ndarray]
+
+    @property
+    def floating(self):
+        """True for the types that can be read as weights or maps."""
+        return self.dtype in FLOATING
+
+    def read(self):
+        """The tensor as a NumPy array of float16, float32 (bfloat16 too) or float64."""
+        called = self.name or "the array"  # an .npy holds one, without a name
+        check_size(called, 4 * prod(self.shape))
+        with reading(called):
+            array = as_array(called, self.load())
+        if array.base is None:  # made just now, and nobody else's: who owns it need not copy it
+            array.flags.writeable = False
+        return array
+
+
+def check_size(name, size):
+    """Raises Wrong for more bytes than are read at once."""
+    if size > LARGEST:
+        raise Wrong("file", name, f"would take {size:,} bytes; at most {LARGEST:,} are read at once.")
+
+
+def check_expansion(name, size, held):
+    """Raises Wrong where a file of ``held`` bytes would turn into ``size`` bytes that are mostly repeats.
+
+    Compression and strides of 0 let a small file claim any size; honest arrays compress by less than RATIO.
+    """
+    if size > FREE + RATIO * held:
+        rule = (
+            f"has {held:,} bytes and would expand to {size:,}: most of it is repeated numbers. "
+            "Save arrays with np.savez, not compressed, and expanded tensors after .clone()."
+        )
+        raise Wrong("file", name, rule)
+
+
+@contextlib.contextmanager
+def reading(name):
+    """Whatever a reader raises becomes a Wrong: in a damaged or hostile file it can fail anywhere, and in any way."""
+    try:
+        yield
+    except Wrong:
+        raise
+    except MemoryError as error:
+        raise Wrong("file", name, "does not fit into memory.") from error
+    except FileNotFoundError as error:
+        raise Wrong("file", name, "is not there: no such file.") from error
+    except PermissionError as error:
+        raise Wrong("file", name, "may not be read: permission denied.") from error
+    except Exception as error:
+        said = " ".join(str(error).split())
+        raise Wrong(
+            "file", name, f"cannot be read, it may be damaged or cut off: {said[:200] or type(error).__name__}"
+        ) from error
+
+
+def from_bfloat16(array):
+    """bfloat16 numbers, held as uint16, as float32."""
+    return (array.astype(np.uint32) << 16).view(np.float32)

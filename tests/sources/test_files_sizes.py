@@ -1,0 +1,174 @@
+"""Small files that claim to be large: refused, or opened, from what their headers say, in a process that counts its memory."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import save
+
+# Looks at a file and opens it with the guesses; prints the outcome and the megabytes and seconds that it took.
+PROGRAM = """
+import sys, time
+from pathlib import Path
+import mha_viz.core.engine
+from mha_viz.core.rules import Wrong
+from mha_viz.sources.files import look, open_found
+
+def megabytes(field):
+    return next(int(line.split()[1]) / 1024 for line in open("/proc/self/status") if line.startswith(field))
+
+path = Path(sys.argv[1])
+data = path.read_bytes() if sys.argv[2] == "bytes" else path
+before, start = megabytes("VmRSS"), time.process_time()
+try:
+    found = look(path.name, data)
+    answers = {q.field: q.choices[0] if q.guess is None else q.guess for q in found.questions}
+    said = f"{len(open_found(found, **answers).traces)} opened"
+except Wrong as wrong:
+    said = str(wrong)
+print(megabytes("VmHWM") - before, time.process_time() - start, said)
+"""
+
+
+def pt(value, **options):
+    file = io.BytesIO()
+    torch.save(value, file, **options)
+    return file.getvalue()
+
+
+def npz(save=np.savez_compressed, **arrays):
+    file = io.BytesIO()
+    save(file, **arrays)
+    return file.getvalue()
+
+
+def wide():
+    """A layer of 22,000 numbers a token, of one number on the disk."""
+    one = torch.zeros(1, 1)
+    return {"in_proj_weight": one.expand(66_000, 22_000), "out_proj.weight": one.expand(22_000, 22_000)}
+
+
+def nested(levels):
+    held = torch.zeros(2, 2)
+    for _ in range(levels):
+        held = [held, held]
+    return held
+
+
+def bomb():
+    """2 GB of zeros in 2 MB."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("a.npy", "w") as member:
+        np.lib.format.write_array_header_1_0(member, {"descr": "<f4", "fortran_order": False, "shape": (250, 1000, 2000)})
+        for _ in range(250):
+            member.write(bytes(8_000_000))
+    return file.getvalue()
+
+
+def many_layers(count):
+    eye = np.eye(2, dtype=np.float32)
+    return {f"layers.{i}.{x}_proj.weight": eye for i in range(count) for x in "qkvo"}
+
+
+def bytearray_of(size):
+    """A pickle that asks for so many bytes of memory: PROTO 2, GLOBAL, an int, TUPLE1, REDUCE, STOP."""
+    return b"\x80\x02cbuiltins\nbytearray\nJ" + size.to_bytes(4, "little") + b"\x85R."
+
+
+def zipped(pickled):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("archive/data.pkl", pickled)
+    return file.getvalue()
+
+
+SMALL = {
+    "a wide layer": (lambda: pt(wide()), "would expand to 7,744,000,000"),
+    "a wide layer as before 1.6": (lambda: pt(wide(), _use_new_zipfile_serialization=False), "would expand to 7,744,000,000"),
+    "one number as maps": (lambda: pt(torch.ones(1, 1).expand(20_000, 20_000)), "would expand to 1,600,000,000"),
+    "a tensor in many places": (lambda: pt([torch.full((1000, 1000), 1e-3)] * 30_000), "would expand to 120,000,000,000"),
+    "lists in lists": (lambda: pt(nested(26)), "the same ones in as many places"),
+    "lists in lists in lists": (lambda: pt(nested(60)), "the same ones in as many places"),
+    "lists too deep": (lambda: pt(nested(90)), "64 containers deep"),
+    "a long name for many": (lambda: pt({"a" * 1_000_000: [torch.zeros(2, 2)] * 1000}), "the same ones in as many places"),
+    "a large bytearray": (lambda: zipped(bytearray_of(2**31 - 1)), "no tensor at all"),
+    "a far place in the memo": (lambda: zipped(b"\x80\x02]r\xff\xff\xff\x7f."), "no tensor at all"),
+    "a zip bomb": (bomb, "would expand to 2,000,000,128"),
+    "token lists that are padded": (lambda: json.dumps([["a"] * 2000] + [["a"]] * 2000).encode(), "they are 4,002,000"),
+    "token lists that are padded less": (lambda: json.dumps([["a"] * 400] + [["a"]] * 400).encode(), "at most 16,384"),
+    "many lines": (lambda: b"a\n" * 2_000_000, "2,000,000 tokens"),
+    "many items": (lambda: b"a\n\n" * 1_300_000, "1,300,000"),
+    "many words": (lambda: " ".join(map(str, range(260_000))).encode(), "at most 16,384"),
+    "many arrays": (lambda: npz(**{f"a{i}": np.full((4, 4), 0.25, np.float32) for i in range(2000)}), "2000 opened"),
+    "many tensors": (lambda: save(many_layers(2000)), "2000 opened"),
+}
+
+
+def measured(path, how):
+    """(megabytes, seconds of the processor, what was said)."""
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, path, how], capture_output=True, text=True, check=True, env=environment, timeout=120
+    )
+    megabytes, seconds, said = done.stdout.split(" ", 2)
+    return float(megabytes), float(seconds), said
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is counted as Linux tells it")
+@pytest.mark.parametrize("kind", SMALL)
+def test_a_small_file_takes_little_whatever_it_claims(kind, tmp_path):
+    make, outcome = SMALL[kind]
+    (tmp_path / "file").write_bytes(make())
+    megabytes, seconds, said = measured(tmp_path / "file", "bytes")
+    assert outcome in said
+    assert megabytes < 100
+    assert seconds < (6 if "opened" in said else 3)  # a quiet machine needs a third of that or less
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is counted as Linux tells it")
+@pytest.mark.parametrize("how", ["bytes", "path"])
+def test_an_honest_file_is_opened_in_little_more_than_its_own_size(how, tmp_path):
+    np.save(tmp_path / "file", np.full((18, 1, 1000, 1000), 1e-3, np.float32))  # 72 MB
+    megabytes, _, said = measured(tmp_path / "file.npy", how)
+    assert "1 opened" in said
+    assert megabytes < (100 if how == "bytes" else 200)  # of bytes nothing is copied, a path is read once
+
+
+@pytest.mark.parametrize("as_path", [False, True])
+@pytest.mark.parametrize("old", [False, True])
+def test_every_tensor_of_a_pt_is_read_as_torch_reads_it(old, as_path, tmp_path):
+    from mha_viz.sources.files.read import read_file
+
+    torch.manual_seed(0)
+    base = torch.randn(6, 8)
+    held = {
+        "epoch": 3, "options": {"lr": 1e-3, "betas": (0.9, 0.99)},
+        "model": {
+            "plain": base, "turned": base.T, "part": base[1:4, ::2], "one": base[2, 3], "parameter": torch.nn.Parameter(base + 1),
+            "half": base.half(), "brain": base.bfloat16(), "double": base.double(), "empty": torch.zeros(0, 3),
+            "repeated": torch.ones(1, 4).expand(3, 4), "ids": torch.arange(4), "yes": torch.tensor([True]),
+            "z": torch.zeros(2, dtype=torch.complex64),
+        },
+        "list": [base * 2, (base * 3,)],
+        "state": torch.nn.Linear(3, 2).state_dict(),
+    }  # fmt: skip
+    path = tmp_path / "a.pt"
+    torch.save(held, path, _use_new_zipfile_serialization=not old)
+    form, tensors = read_file("a.pt", path if as_path else path.read_bytes())
+    assert form == "tensors"
+    expected = {f"model.{name}": tensor for name, tensor in held["model"].items()}
+    expected |= {"list.0": base * 2, "list.1.0": base * 3} | {f"state.{name}": tensor for name, tensor in held["state"].items()}
+    assert tensors.keys() == expected.keys()
+    for name, tensor in expected.items():
+        assert (tensors[name].shape, f"torch.{tensors[name].dtype}") == (tuple(tensor.shape), str(tensor.dtype))
+        if tensors[name].floating:
+            np.testing.assert_array_equal(
+                tensors[name].read(), tensor.detach().float() if name == "model.brain" else tensor.detach()
+            )
