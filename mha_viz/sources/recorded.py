@@ -9,8 +9,9 @@ from mha_viz.core.maps import trace_of_maps
 from mha_viz.core.rules import Wrong, one_of
 from mha_viz.core.tokens import Tokens, texts
 from mha_viz.recording import Recording
+from mha_viz.sources.capture.kept import Filters
 from mha_viz.sources.capture.nonfinite import cause_of
-from mha_viz.sources.capture.run import Filters, Run
+from mha_viz.sources.capture.run import Run
 
 
 @contextmanager
@@ -36,7 +37,9 @@ def record(
     first became NaN or infinite, and says in ``recording.cause`` why. ``layout`` tells the axes of q in attention written by hand
     as it goes into the product, such as "NHLD" or "NLHD", where they cannot be told.
 
-    Raises Wrong as soon as the recording would be over its limit, for filters that nothing fits, and where no attention ran.
+    Nothing is ever raised inside ``model``. What of its attention cannot be recorded, as while it is traced or compiled, is said in
+    ``recording.notes``. Raises Wrong when the block ends: where the recording would have been over its limit, and stopped there,
+    for filters that nothing fits, and where no attention ran.
     """
     if until is not None:
         one_of("until", until, ("nonfinite",))
@@ -63,7 +66,7 @@ def _fill(recording, run, tokens, finished):
         steps = max(run.watch.steps, 1)
         run.note(f"Nothing became NaN or infinite in {steps} step{'' if steps == 1 else 's'}.")
         run.kept.clear()
-    elif finished and not run.kept and not run.watch:
+    elif finished and not (run.kept or run.watch or run.lost or run.wrong):
         raise _nothing_recorded(run)
     kept = sorted(run.kept, key=lambda call: call.order)
     named = None if tokens is None else _names(tokens, kept, strict=finished)
@@ -74,6 +77,8 @@ def _fill(recording, run, tokens, finished):
     if run.watch and run.watch.found:
         recording.cause = cause_of(run.watch.found, kept, recording.traces)
     recording.notes = run.notes
+    if finished and run.wrong:
+        raise run.wrong
 
 
 def _trace(call, names, filters):

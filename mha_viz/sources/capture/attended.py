@@ -162,7 +162,9 @@ def _arranged(attended, items, heads, queries):
         )
     )
     weights = attended.weights
-    return q, k, v, weights and arranged(weights.tensor, attended.scores.axes, [items, heads, queries, keys]), result
+    if weights is not None:
+        weights = arranged(*weights.given, [items, heads, queries, keys]).expand(*counts, -1, -1)
+    return q, k, v, weights, result
 
 
 def _times(q, scores, groups):

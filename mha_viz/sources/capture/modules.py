@@ -2,13 +2,13 @@
 
 import inspect
 import math
-from contextlib import contextmanager
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 
 from mha_viz.core.engine import project_heads
+from mha_viz.sources.capture.beneath import NoNumbers, alone, batched, has_numbers, mapped, plain
 from mha_viz.sources.capture.masks import split, symbolic, together
 
 FAST = nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.TransformerEncoder  # what has a fast path
@@ -21,28 +21,22 @@ def is_multihead(module):
     return isinstance(module, nn.MultiheadAttention) and type(module).forward is nn.MultiheadAttention.forward
 
 
-@contextmanager
-def around(run, module, args, kwargs):
-    """While ``module`` runs; yields a function that is told its output."""
+def before(run, module, args, kwargs):
+    """``module`` is about to run: a function that is to be told its output, or None."""
     if is_multihead(module):
-        yield lambda output: from_module(run, module, arguments(module, args, kwargs), output[0])
-    elif isinstance(module, nn.TransformerEncoderLayer) and is_multihead(module.self_attn):
+        return lambda output: from_module(run, module, arguments(module, args, kwargs), output[0])
+    if isinstance(module, nn.TransformerEncoderLayer) and is_multihead(module.self_attn):
         calls = run.calls_of(module.self_attn)
 
         def see(output):
             if run.calls_of(module.self_attn) == calls:  # one kernel for the whole layer: its attention never ran by itself
                 from_fast_layer(run, module, arguments(module, args, kwargs))
 
-        yield see
-    elif isinstance(module, nn.TransformerEncoder):
+        return see
+    if isinstance(module, nn.TransformerEncoder):
         src = arguments(module, args, kwargs)["src"]
-        before, run.padded_length = run.padded_length, src.shape[1] if src.dim() == 3 else None
-        try:
-            yield lambda output: None
-        finally:
-            run.padded_length = before
-    else:
-        yield lambda output: None
+        run.padded_length = src.shape[1] if src.dim() == 3 else None
+    return None
 
 
 def arguments(module, args, kwargs):
@@ -53,47 +47,42 @@ def arguments(module, args, kwargs):
     return bound.arguments
 
 
-@torch.no_grad()
 def from_module(run, module, given, output):
     """Keep a call of ``nn.MultiheadAttention``."""
     given_output = output
     run.called(module)
     if not run.wants(run.names[module]):
         return
-    query, key, value = (given[name] for name in ("query", "key", "value"))
-    attn_mask, is_causal = given["attn_mask"], given["is_causal"]
-    padding = given["key_padding_mask"]
+    query, key, value = _beneath(*(given[name] for name in ("query", "key", "value")))
+    attn_mask, padding, is_causal = alone(given["attn_mask"]), alone(given["key_padding_mask"]), given["is_causal"]
     if query.is_nested:
         query, padding = _padded(run, module, query)
         key = value = query
-    batched = query.dim() == 3
-    query, key, value = _sequence_first(query, key, value, module.batch_first)
-    if not batched:
-        padding, output = None if padding is None else padding[None], output.unsqueeze(1)
-    result = output.transpose(0, 1) if not batched or not module.batch_first else output
-    if result.is_nested:
-        result = None
+    items_first = module.batch_first and query.dim() == 3
+    padding = padding if padding is None or query.dim() == 3 else padding[None]
+    result = None if output.is_nested else (output, items_first)
     if is_causal and attn_mask is not None and padding is None and not given["need_weights"]:
         hint = _top_left(attn_mask)
         hides = attn_mask if attn_mask.dtype == torch.bool else split(attn_mask)[0]
-        if not bool((hides == hint).all()) and (module.training or _believed(module, query, key, value, attn_mask, result)):
+        if not bool((hides == hint).all()) and (
+            module.training or _believed(module, _sequence_first(query, key, value, items_first), attn_mask, result)
+        ):
             sentence = "is_causal was believed, and the attn_mask beside it, which is not causal, never read."
             run.note(sentence, run.names[module])
             attn_mask = hint
-    kept = multihead(run, module, query, key, value, module.num_heads, parameters(module), module.add_zero_attn, padding, attn_mask,
-              module.dropout if module.training else 0.0, result)  # fmt: skip
+    kept = multihead(run, module, (query, key, value), items_first, module.num_heads, parameters(module), module.add_zero_attn, padding,
+              attn_mask, module.dropout if module.training else 0.0, result)  # fmt: skip
     if run.watch:
         run.watch.result(kept.order, given_output)
 
 
-@torch.no_grad()
 def from_fast_layer(run, layer, given):
     """Keep the attention of an ``nn.TransformerEncoderLayer`` that took its fast path, made again from the layer's input."""
     module, src = layer.self_attn, given["src"]
     run.called(module)
     if not run.wants(run.names[module]):
         return
-    padding, attn_mask = given["src_key_padding_mask"], given["src_mask"]
+    src, padding, attn_mask = map(alone, (src, given["src_key_padding_mask"], given["src_mask"]))
     if src.is_nested:
         src, padding = _padded(run, module, src)
     for name, mask in (("src_key_padding_mask", padding), ("src_mask", attn_mask)):
@@ -104,11 +93,9 @@ def from_fast_layer(run, layer, given):
             )  # fmt: skip
     padding, attn_mask = (mask if mask is None or mask.dtype == torch.bool else mask != 0 for mask in (padding, attn_mask))
     x = layer.norm1(src) if layer.norm_first else src
-    query = x.transpose(0, 1)  # [L, N, E]
-    multihead(run, module, query, query, query, module.num_heads, parameters(module), False, padding, attn_mask, 0.0, None)
+    multihead(run, module, (x, x, x), True, module.num_heads, parameters(module), False, padding, attn_mask, 0.0, None)
 
 
-@torch.no_grad()
 def from_function(run, module, args, kwargs, output):
     """Keep a call of ``F.multi_head_attention_forward``, with which some models attend without the module."""
     bound = FUNCTION.bind(*args, **kwargs)
@@ -124,40 +111,57 @@ def from_function(run, module, args, kwargs, output):
     kinds = ("q_proj_weight", "k_proj_weight", "v_proj_weight") if separate else ("in_proj_weight",)
     W = {kind: given[kind] for kind in (*kinds, "in_proj_bias", "bias_k", "bias_v") if given[kind] is not None}
     W |= {"out_proj.weight": given["out_proj_weight"], "out_proj.bias": given["out_proj_bias"]}
-    query, key, value = (given[part] for part in ("query", "key", "value"))
-    batched = query.dim() == 3
-    query, key, value = _sequence_first(query, key, value, False)
-    padding, attn_mask = given["key_padding_mask"], given["attn_mask"]
+    query, key, value = _beneath(*(given[part] for part in ("query", "key", "value")))
+    padding, attn_mask = alone(given["key_padding_mask"]), alone(given["attn_mask"])
     if given["is_causal"] and attn_mask is not None and padding is None and not given["need_weights"]:
         attn_mask = _top_left(attn_mask)  # believed: the mask itself is never read
-    result = output[0].transpose(0, 1) if batched else output[0][None]  # [N, L, E]
-    multihead(run, module, query, key, value, given["num_heads"], W, given["add_zero_attn"],
-              padding if padding is None or batched else padding[None], attn_mask,
-              given["dropout_p"] if given["training"] else 0.0, result)  # fmt: skip
+    multihead(run, module, (query, key, value), False, given["num_heads"], W, given["add_zero_attn"],
+              padding if padding is None or query.dim() == 3 else padding[None], attn_mask,
+              given["dropout_p"] if given["training"] else 0.0, (output[0], False))  # fmt: skip
 
 
-def multihead(run, module, query, key, value, num_heads, W, add_zero_attn, padding, attn_mask, dropout, result):
-    """Keep one call: query [L, N, E], key and value [S, N, …] before projection, masks as ``nn.MultiheadAttention`` takes them."""
+def multihead(run, module, inputs, items_first, num_heads, W, add_zero_attn, padding, attn_mask, dropout, result):
+    """Keep one call: query, key and value before projection, masks as ``nn.MultiheadAttention`` takes them.
+
+    ``result`` is what the model computed, in the same order of axes, as (output, items first), or None. Along each level of
+    ``torch.vmap`` there are more batch items.
+    """
     name = run.names[module]
-    L, N = query.shape[:2]
-    S = len(key)
-    q, k, v = project_heads(W, query, key, value, num_heads, add_zero_attn)  # [N·H, L|S + extra, D]
-    q, k, v = (t.unflatten(0, (N, num_heads)) for t in (q, k, v))  # [N, H, L|S + extra, D]
+    if not has_numbers(inputs[0]):
+        raise NoNumbers
+    places = [next(i for i, other in enumerate(inputs) if other is x) for x in inputs]  # which of them are one tensor
+    kinds = tuple(W)
+
+    def project(*tensors):
+        query, key, value = _sequence_first(*(tensors[place] for place in places), items_first)  # [L|S, N, E]
+        return project_heads(dict(zip(kinds, tensors[3:], strict=True)), query, key, value, num_heads, add_zero_attn)
+
+    (q, k, v), levels = mapped(project, *inputs, *W.values())  # [levels…, N·H, L|S + extra, D]
+    times = math.prod(levels)
+    q, k, v = (t.unflatten(-3, (-1, num_heads)).flatten(0, len(levels)) for t in (q, k, v))  # [times·N, H, L|S + extra, D]
+    N, L, S = len(q) // times, q.shape[2], inputs[1].shape[1 if items_first else 0]
+    query, key = inputs[:2]
+    out = (
+        (None, None)
+        if batched(W["out_proj.weight"]) or batched(W.get("out_proj.bias"))
+        else tuple(alone(W.get(kind)) for kind in ("out_proj.weight", "out_proj.bias"))
+    )
     labels = ("bias_k",) * ("bias_k" in W) + ("zero",) * add_zero_attn
     rules = [symbolic(L, S, extra=len(labels))]
     if attn_mask is not None:
         shape = (1, 1, L, S) if attn_mask.dim() == 2 else (N, num_heads, L, S)
-        rules.append(_rules(run, name, attn_mask, shape, L, S, len(labels)))
+        rules.append(_rules(run, name, attn_mask, shape, times, L, S, len(labels)))
     if padding is not None:
-        rules.append(_rules(run, name, padding, (N, 1, 1, S), L, S, len(labels)))
+        rules.append(_rules(run, name, padding, (N, 1, 1, S), times, L, S, len(labels)))
     if dropout:
         run.note(f"dropout is on (train mode, p = {dropout:g}); weights are those before it.", name)
     own = query is key
     query_padding = padding if own and padding is not None and padding.dtype == torch.bool else None
     if own and padding is not None and query_padding is None:
         query_padding = split(padding)[0]  # bool masks reach a layer as −∞ where another mask holds floats
+    query_padding = query_padding if query_padding is None else query_padding.repeat(times, 1)  # [times·N, S]
     return run.keep(module, q, k, v, together(rules), scale=math.sqrt(1 / q.shape[3]), one_sequence=own or together(rules).causal,
-             extra=labels, query_padding=query_padding, out=(W["out_proj.weight"], W.get("out_proj.bias")), result=result)  # fmt: skip
+             extra=labels, query_padding=query_padding, out=out, result=_items_first(result))  # fmt: skip
 
 
 def parameters(module):
@@ -170,18 +174,19 @@ def parameters(module):
     return {name: tensor for name, tensor in W.items() if tensor is not None}
 
 
-def _rules(run, name, mask, shape, L, S, extra):
-    """The Mask of a ``mask`` that a person gave, seen at this ``shape``: [1|N, 1|H, 1|L, S]."""
+def _rules(run, name, mask, shape, times, L, S, extra):
+    """The Mask of a ``mask`` that a person gave, seen at this ``shape``: [1|N, 1|H, 1|L, S]; for N items so many ``times``."""
 
     def make():
         shaped = mask.reshape(shape)
+        shaped = shaped.repeat(times, 1, 1, 1) if len(shaped) > 1 else shaped  # [1|times·N, 1|H, 1|L, S]
         if mask.dtype == torch.bool:
             return symbolic(L, S, shaped, None, extra), False
         hidden, bias = split(shaped)
         least = bool((hidden.all(dim=-1) & ~shaped.isneginf().all(dim=-1)).any())
         return symbolic(L, S, hidden, bias, extra), least
 
-    found, least = run.memory.of(mask, (shape, extra), make)
+    found, least = run.memory.of(mask, (shape, times, extra), make)
     if least:
         run.minimum(name)
     return found
@@ -192,8 +197,9 @@ def _top_left(attn_mask):
     return torch.ones(attn_mask.shape[-2:], dtype=torch.bool, device=attn_mask.device).triu(1)
 
 
-def _believed(module, query, key, value, attn_mask, result):
-    """True where ``result`` [N, L, E] is what the slow path computes, which believes is_causal; the fast path reads the mask."""
+def _believed(module, inputs, attn_mask, result):
+    """True where ``result`` is what the slow path computes, which believes is_causal; the fast path reads the mask."""
+    query, key, value = inputs
     W = parameters(module)
     slow, _ = F.multi_head_attention_forward(
         query, key, value, module.embed_dim, module.num_heads, W.get("in_proj_weight"), W.get("in_proj_bias"), W.get("bias_k"),
@@ -201,7 +207,23 @@ def _believed(module, query, key, value, attn_mask, result):
         attn_mask=attn_mask, use_separate_proj_weight="in_proj_weight" not in W, q_proj_weight=W.get("q_proj_weight"),
         k_proj_weight=W.get("k_proj_weight"), v_proj_weight=W.get("v_proj_weight"), is_causal=True,
     )  # fmt: skip
-    return torch.allclose(slow.transpose(0, 1), result, atol=1e-5, equal_nan=True)
+    return torch.allclose(slow.transpose(0, 1), _items_first(result), atol=1e-5, equal_nan=True)
+
+
+def _beneath(*inputs):
+    """``inputs`` without their wrappers, where they do not differ along ``torch.vmap``; tensors that were one stay one."""
+    found = {id(x): x if batched(x) else alone(x) for x in inputs}
+    return tuple(found[id(x)] for x in inputs)
+
+
+def _items_first(result):
+    """[times·N, L, E] of (output, items first); None of None."""
+    if result is None:
+        return None
+    output, levels = plain(result[0])
+    output = output.unsqueeze(-2) if output.dim() == len(levels) + 2 else output
+    output = output if result[1] else output.transpose(-3, -2)  # [levels…, N, L, E]
+    return output.flatten(0, len(levels))
 
 
 def _sequence_first(query, key, value, batch_first):

@@ -7,6 +7,7 @@ import torch
 
 from mha_viz.analysis.causes import findings
 from mha_viz.recording import Cause
+from mha_viz.sources.capture.beneath import has_numbers, plain
 
 NO_KEY = ("all_padded", "left_padding", "no_key")
 
@@ -75,7 +76,8 @@ class Watch:
         """``tensor`` is what the call of this order gave to the model: a gradient may come back to it."""
 
         def look(gradient):
-            self.arrived.setdefault(order, finite(gradient))
+            with self.run.aside(self.run.model):
+                self.arrived.setdefault(order, finite(gradient))
 
         if tensor.requires_grad:
             self.on_results.append(tensor.register_hook(look))
@@ -88,8 +90,9 @@ class Watch:
 
     def _gradient(self, name):
         def look(parameter):
-            if not self.run.over and not finite(parameter.grad):
-                self._see("gradient", name)
+            with self.run.aside(self.run.model):
+                if not self.run.over and not finite(parameter.grad):
+                    self._see("gradient", name)
 
         return look
 
@@ -99,7 +102,10 @@ class Watch:
 
 def finite(tensor):
     """True where no number of ``tensor`` is NaN or infinite."""
-    return not tensor.is_floating_point() or bool(tensor.isfinite().all())
+    if not tensor.is_floating_point() or not has_numbers(tensor):
+        return True
+    numbers = plain(tensor)[0]
+    return bool((numbers._values() if numbers.is_sparse else numbers).isfinite().all())
 
 
 def trouble(arrays, weights=None, result=None):
@@ -188,7 +194,8 @@ def _cause_of_gradient(found, kept, traces):
 
 def _a_mask(tensor):
     """True for what only a mask holds: −∞ beside finite numbers."""
-    return not bool(tensor.isnan().any() | tensor.isposinf().any())
+    numbers = plain(tensor)[0]
+    return not bool(numbers.isnan().any() | numbers.isposinf().any())
 
 
 def _tensors(value):

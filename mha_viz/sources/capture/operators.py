@@ -4,17 +4,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import torch
+from torch._higher_order_ops.flex_attention import flex_attention
+from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from mha_viz.core.mask import Mask
-from mha_viz.sources.capture import modules
+from mha_viz.sources.capture import flex, modules
 from mha_viz.sources.capture.attended import Attended, keep
-from mha_viz.sources.capture.axes import Axis, Unclear, leaves, regroup
+from mha_viz.sources.capture.axes import Axis, leaves, regroup
+from mha_viz.sources.capture.beneath import NoNumbers, alone, has_numbers, plain
 from mha_viz.sources.capture.products import Product, operands_of, product_of
 from mha_viz.sources.capture.scores import Scores, Weights, number
 
 PRODUCTS = {"matmul", "bmm", "mm", "einsum", "baddbmm"}
+WHOLE = {"scaled_dot_product_attention", "multi_head_attention_forward", "flex_attention"}  # attention in one call
+STARTS = PRODUCTS | WHOLE  # what is looked at whatever goes in
+ATTENDING = (F.scaled_dot_product_attention, F.multi_head_attention_forward, F.softmax, torch.softmax, torch.Tensor.softmax)
 SAME = {
     "to", "float", "half", "bfloat16", "double", "type", "type_as", "contiguous", "clone", "detach", "cpu", "cuda", "alias",
     "requires_grad_", "retain_grad",
@@ -54,17 +60,22 @@ class Operators(TorchFunctionMode):
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
+        if torch.compiler.is_compiling():  # what stands here is compiled with the model
+            if function is flex_attention:
+                self.run.traced_flex = True
+            elif function in ATTENDING:
+                self.run.traced = True
+            return function(*args, **kwargs)
         module = None if self.pauses else self.run.here
         if module is None:
             return function(*args, **kwargs)
         tagged = next((tensor for tensor in _tensors(args, kwargs) if tensor in self.tags), None) if len(self.tags) else None
         before = None if tagged is None else self.tags[tagged]  # an operator in place gives back the tensor itself
         output = function(*args, **kwargs)
-        try:
-            with torch.no_grad():
-                self._look(module, function, args, kwargs, output, tagged, before)
-        except Unclear:
-            pass
+        name = _name(function)
+        if tagged is not None or name in STARTS:
+            with self.run.aside(module):
+                self._look(module, function, name, args, kwargs, output, tagged, before)
         return output
 
     @contextmanager
@@ -85,21 +96,23 @@ class Operators(TorchFunctionMode):
     def finish(self, module):
         """``module`` ends: keep what it attended."""
         for attended in [attended for attended in self.waiting if attended.module is module]:
-            with self.paused(), torch.no_grad():
+            with self.run.aside(module):
                 keep(self.run, attended, self.layout)
 
     def forget(self, module):
         """``module`` ended, maybe by an exception: what it attended until then is not waited for."""
         self.waiting = [attended for attended in self.waiting if attended.module is not module]
 
-    def _look(self, module, function, args, kwargs, output, tensor, tag):
+    def _look(self, module, function, name, args, kwargs, output, tensor, tag):
         """Something was computed; ``tensor`` is the first of what went in that has a ``tag``."""
-        name = getattr(function, "__name__", "")
-        name = name if name.startswith("__") else name.rstrip("_")
-        if name in PRODUCTS:
+        if isinstance(output, torch.Tensor) and not has_numbers(output):
+            self._look_at_shapes(name, args, kwargs, output, tag)
+        elif name in PRODUCTS:
             self._product(module, name, args, kwargs, output)
         elif name == "scaled_dot_product_attention":
             self._sdpa(module, args, kwargs, output)
+        elif name == "flex_attention":
+            self._flex(module, args, output[0])
         elif name == "multi_head_attention_forward":
             modules.from_function(self.run, module, args, kwargs, output)
         elif tag is None:
@@ -120,6 +133,18 @@ class Operators(TorchFunctionMode):
             after = self._after(module, function, name, args, kwargs, output, tensor, tag)
             if after is not None:
                 self.tags[output] = after
+
+    def _look_at_shapes(self, name, args, kwargs, output, tag):
+        """Follow scores that are shapes only, as far as a softmax: then there is attention, and no number to keep of it."""
+        if name in WHOLE or (name == "softmax" and isinstance(tag, Scores)):
+            raise NoNumbers
+        if name in PRODUCTS:
+            operands, letters, *_ = operands_of(name, args, kwargs) or (None, None)
+            product = operands and product_of(operands, letters)
+            if product:
+                self.tags[output] = Scores(*product)
+        elif isinstance(tag, Scores):
+            self.tags[output] = tag
 
     def _after(self, module, function, name, args, kwargs, output, tensor, tag):
         """The tag of ``output``, into which ``tensor`` with its ``tag`` went; None where it is something else."""
@@ -162,7 +187,7 @@ class Operators(TorchFunctionMode):
         dim = _argument(args, kwargs, 1, "dim", None)
         axis = [] if dim is None else leaves([tag.axes[dim]])
         if len(axis) == 1:
-            self.tags[output] = Weights(tag, axis[0], output.detach(), tag.axes)
+            self.tags[output] = Weights(tag, axis[0], plain(output, tag.axes), tag.axes)
 
     def _product(self, module, name, args, kwargs, output):
         found = operands_of(name, args, kwargs)
@@ -179,7 +204,7 @@ class Operators(TorchFunctionMode):
             product = product_of(operands, letters)
             if product is not None:
                 scores = Scores(*product, scale=factor)
-                self.tags[output] = scores if added is None else scores.added(added)
+                self.tags[output] = scores if added is None else scores.added(*added)
 
     def _attend(self, module, place, operands, letters, output):
         """The operand at ``place``, Weights, is multiplied with the other, values."""
@@ -191,10 +216,8 @@ class Operators(TorchFunctionMode):
         if len(inner) != 1 or axes[inner[0]] != (weights.keys,) or len(numbers) != 1 or not {*others} <= {*own, *numbers}:
             return
         axes[numbers[0]] = (Axis(values.shape[others.index(numbers[0])]),)
-        v, result = (values.detach(), [axes[letter] for letter in others]), (output.detach(), [axes[letter] for letter in out])
-        self._wait(
-            Attended(module, self.run.next_order(), weights.scores, *weights.sides, v, result, weights.keys, weights), output
-        )
+        v, own = plain(values, [axes[letter] for letter in others]), [axes[letter] for letter in out]
+        self._wait(module, weights.scores, *weights.sides, v, output, own, weights.keys, weights)
 
     def _sdpa(self, module, args, kwargs, output):
         query, key, value = (_argument(args, kwargs, i, name, None) for i, name in enumerate(("query", "key", "value")))
@@ -204,12 +227,11 @@ class Operators(TorchFunctionMode):
         if query.is_nested or not query.dim() == key.dim() == value.dim():
             self.run.note("scaled_dot_product_attention of nested tensors, or of unequal axes, is not recorded.", name)
             return
-        if kwargs.get("enable_gqa", False):
-            key, value = (t.repeat_interleave(query.shape[-3] // t.shape[-3], dim=-3) for t in (key, value))
+        heads = query.shape[-3] if kwargs.get("enable_gqa", False) else None
         L, S = query.shape[-2], key.shape[-2]
         batch = [(Axis(max(sizes)),) for sizes in zip(*(t.shape[:-2] for t in (query, key, value)), strict=True)]
         rows, keys, inner, numbers = (Axis(size) for size in (L, S, query.shape[-1], value.shape[-1]))
-        q, k = (query.detach(), [*batch, (rows,), (inner,)]), (key.detach(), [*batch, (keys,), (inner,)])
+        q, k = plain(query, [*batch, (rows,), (inner,)]), _repeated(key, [*batch, (keys,), (inner,)], heads)
         scores = Scores(Product((q, k), inner), [*batch, (rows,), (keys,)], query.shape[-1] ** -0.5 if scale is None else scale)
         if _argument(args, kwargs, 5, "is_causal", False):
             if L == S:
@@ -221,12 +243,28 @@ class Operators(TorchFunctionMode):
             scores = scores.filled(mask, float("-inf"), shown=True) if mask.dtype == torch.bool else scores.added(mask)
         if dropout:
             self.run.note(f"dropout is on (p = {dropout:g}); weights are those before it.", name)
-        v, result = (value.detach(), [*batch, (keys,), (numbers,)]), (output.detach(), [*batch, (rows,), (numbers,)])
-        self._wait(Attended(module, self.run.next_order(), scores, q, k, v, result, keys), output)
+        v = _repeated(value, [*batch, (keys,), (numbers,)], heads)
+        self._wait(module, scores, q, k, v, output, [*batch, (rows,), (numbers,)], keys)
 
-    def _wait(self, attended, output):
+    def _flex(self, module, args, output):
+        self.run.seen_flex = True
+        query, key, value = args[:3]
+        N, H, L, S = *query.shape[:3], key.shape[2]
+        batch, (rows, keys, inner, numbers) = [(Axis(N),), (Axis(H),)], map(Axis, (L, S, query.shape[3], value.shape[3]))
+        q, k = plain(query, [*batch, (rows,), (inner,)]), _repeated(key, [*batch, (keys,), (inner,)], H)
+        axes = [*batch, (rows,), (keys,)]
+        scores, weights = flex.followed(Scores(Product((q, k), inner), axes, args[5]), keys, axes, args)
+        v = _repeated(value, [*batch, (keys,), (numbers,)], H)
+        self._wait(module, scores, q, k, v, output, [*batch, (rows,), (numbers,)], keys, weights)
+
+    def _wait(self, module, scores, q, k, v, output, axes, keys, weights=None):
+        """Attention gave ``output`` with these ``axes``: wait for what becomes of it."""
+        result = plain(output, axes)
+        levels = result[1][: len(result[1]) - len(axes)]
+        scores = replace(scores, axes=[*levels, *scores.axes])
+        attended = Attended(module, self.run.next_order(), scores, q, k, v, result, keys, weights)
         self.waiting.append(attended)
-        self.tags[output] = Result(attended, attended.result[1])
+        self.tags[output] = Result(attended, axes)
         if self.run.watch:
             self.run.watch.result(attended.order, output)
 
@@ -236,12 +274,12 @@ class Operators(TorchFunctionMode):
         if attended.out is not None or not attended.holds_heads([tag.axes[-1]]):
             return
         if name == "linear":
-            weight, bias = _argument(args, kwargs, 1, "weight", None), _argument(args, kwargs, 2, "bias", None)
+            weight, bias = alone(_argument(args, kwargs, 1, "weight", None)), _argument(args, kwargs, 2, "bias", None)
         else:
             bias, x, weight = (_argument(args, kwargs, i, part, None) for i, part in enumerate(("input", "mat1", "mat2")))
             if x is not tensor:
                 return
-            weight = weight.t()  # as GPT-2 keeps it, [H·D, E]
+            weight = alone(weight).t()  # as GPT-2 keeps it, [H·D, E]
         self._projected(attended, weight, bias)
 
     def _multiplied(self, place, operands, letters):
@@ -255,12 +293,12 @@ class Operators(TorchFunctionMode):
             return False
         if not tag.attended.holds_heads([axes[letter] for letter in inner]):
             return False
-        weight = weight.permute([others.index(letter) for letter in (*free, *inner)]).flatten(1)  # [E, H·D]
+        weight = alone(weight).permute([others.index(letter) for letter in (*free, *inner)]).flatten(1)  # [E, H·D]
         self._projected(tag.attended, weight, None)
         return True
 
     def _projected(self, attended, weight, bias):
-        attended.out = weight, bias
+        attended.out = weight, alone(bias)
         if attended.kept is not None:
             self.run.keep_projection(attended.kept, weight, bias)
 
@@ -282,8 +320,20 @@ def _assigned(scores, tensor, index, value):
     """Scores after ``tensor[index] = value``, in place."""
     low = number(value)
     is_mask = isinstance(index, torch.Tensor) and index.dtype == torch.bool and index.shape == tensor.shape
-    filled = scores.filled(index.clone(), low) if is_mask and low is not None and scores.axes is not None else None
+    filled = scores.filled(plain(index)[0].clone(), low) if is_mask and low is not None and scores.axes is not None else None
     return filled or replace(scores, changed="an assignment")
+
+
+def _repeated(tensor, axes, heads):
+    """``tensor`` [N, G, S, …] with its ``axes``, plain, its axis of heads repeated to ``heads``; as it is where None."""
+    tensor, axes = plain(tensor, axes)
+    return (tensor if heads is None else tensor.repeat_interleave(heads // tensor.shape[-3], dim=-3)), axes
+
+
+def _name(function):
+    """What an operator is called, in place or not."""
+    name = getattr(function, "__name__", "")
+    return name if name.startswith("__") else name.rstrip("_")
 
 
 def _tensors(args, kwargs):

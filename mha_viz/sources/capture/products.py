@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from torch.nn.parameter import Parameter
 
 from mha_viz.sources.capture.axes import Axis
+from mha_viz.sources.capture.beneath import plain
 
 
 @dataclass(eq=False)
@@ -16,7 +17,7 @@ class Product:
 
 
 def operands_of(name, args, kwargs):
-    """(two operands, their axes and the result's as texts, factor, what is added) of a product by name; None where it is another."""
+    """(two operands, their axes and the result's as texts, factor, (what is added, times what)) of a product by name, or None."""
     values = [*args, *kwargs.values()]
     if name == "einsum":
         equation, *operands = values
@@ -29,7 +30,7 @@ def operands_of(name, args, kwargs):
     if name == "baddbmm":
         added, *values = values
         factor, beta = kwargs.get("alpha", 1), kwargs.get("beta", 1)
-        added = None if beta == 0 else added * beta
+        added = None if beta == 0 else (added, beta)
     letters = _of_matmul(*values[:2])
     return letters and (values[:2], letters, factor, added)
 
@@ -82,6 +83,6 @@ def product_of(operands, letters):
             sizes[letter] = max(sizes.get(letter, 1), size)
     axes = {letter: (Axis(size),) for letter, size in sizes.items()}
     sides = tuple(
-        (operand.detach(), [axes[letter] for letter in side]) for operand, side in zip(operands, (one, other), strict=True)
+        plain(operand, [axes[letter] for letter in side]) for operand, side in zip(operands, (one, other), strict=True)
     )
     return Product(sides, axes[inner[0]][0]), [axes[letter] for letter in out]

@@ -3,60 +3,18 @@
 import functools
 import inspect
 import types
-from collections.abc import Iterable
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 import numpy as np
 import torch
 
 from mha_viz.core.rules import Wrong, whole
 from mha_viz.sources.capture import budget, masks, modules
+from mha_viz.sources.capture.axes import Unclear
+from mha_viz.sources.capture.beneath import NoNumbers, beneath
+from mha_viz.sources.capture.kept import Kept
 from mha_viz.sources.capture.nonfinite import Watch
 from mha_viz.sources.capture.operators import Operators
-
-
-@dataclass(eq=False)
-class Kept:
-    """One call as it is kept: what a Call needs but the tokens. ``full`` is (N, L, S) before filters, S without extra columns."""
-
-    name: str
-    step: int
-    order: int
-    full: tuple[int, int, int]
-    arrays: dict
-    mask: object
-    scale: float | None
-    one_sequence: bool
-    extra: tuple[str, ...]
-    query_padding: np.ndarray | None
-    dtype: torch.dtype
-    out: tuple = (None, None)
-    trouble: object = None
-
-
-@dataclass
-class Filters:
-    """Which calls are kept, and how much of each; everything where None."""
-
-    layers: tuple[str, ...] | None = None
-    items: tuple[int, ...] | None = None
-    steps: object = None
-    max_length: int | None = None
-
-    @classmethod
-    def checked(cls, layers, items, steps, max_length):
-        """From what a person gives: a pattern or several, a number or several; raises Wrong for anything else."""
-        if layers is not None:
-            layers = (layers,) if isinstance(layers, str) or not isinstance(layers, Iterable) else tuple(layers)
-            if not all(isinstance(pattern, str) for pattern in layers):
-                raise Wrong("layers", layers, 'must be a name of a module or several, "*" standing for any text: "encoder.*".')
-        items, steps = (_numbers(name, value) for name, value in (("items", items), ("steps", steps)))
-        return cls(layers, items, steps, None if max_length is None else whole("max_length", max_length, 1))
-
-    def takes(self, name):
-        return self.layers is None or any(fnmatchcase(name, pattern) for pattern in self.layers)
 
 
 class Run:
@@ -83,6 +41,10 @@ class Run:
         self.running, self.step, self.order, self.over = [], -1, 0, False
         self.kept, self.said, self.outside, self.last_called = [], {}, {}, {}
         self.calls, self.padded_length = {}, None
+        self.wrong = None  # what a person asked for and cannot have
+        self.lost = set()  # names of modules whose attention could not be kept
+        self.traced = self.traced_flex = False  # attention was compiled or exported; set by code that is traced
+        self.seen_flex = False  # flex_attention ran where it is seen, which PyTorch compiles for itself first
         self.gathered = {}  # module → how many keys its last call had, where queries and keys are one sequence
         self.projections = {}  # where an output projection's tensors lie, and their version → (the tensors, their arrays)
         self.used, self.counted, self.memory = 0, {}, masks.Memory()  # bytes, arrays by id, what masks are
@@ -101,6 +63,7 @@ class Run:
             with self.operators if any(not _of_torch(m) for m in self.names) else nullcontext(), _eager(self.compiled):
                 yield
         finally:
+            self._told_of_traced(self.model)
             self.over = True
             for module, own in replaced:
                 if own is None:
@@ -117,6 +80,48 @@ class Run:
         names = self.said.setdefault(sentence, [])
         if name is not None and name not in names:
             names.append(name)
+
+    @contextmanager
+    def aside(self, module):
+        """Look at what ``module`` computes; nothing that is raised here reaches it.
+
+        Operators that run meanwhile are seen by no gradient, transform or tracer. What cannot be recorded ends in one note for each
+        module, what a person asked for and cannot have in ``wrong``, which waits for the end of the recording.
+        """
+        try:
+            with self.operators.paused(), beneath():
+                yield
+        except Wrong as wrong:
+            self.wrong, self.over = self.wrong or wrong, True
+        except NoNumbers:
+            self.lose(
+                module,
+                "its attention ran on tensors without numbers, as while a model is traced, so nothing of it is recorded.",
+            )
+        except Unclear:
+            if isinstance(module, modules.FAST):
+                self.lose(module, "its masks differ along torch.vmap, so its attention is not recorded.")
+        except Exception as error:
+            self.lose(
+                module,
+                f"its attention could not be followed and is not recorded ({type(error).__name__}: {_first_line(error)})",
+            )
+
+    def lose(self, module, sentence):
+        """Say why attention of ``module`` is not recorded, once for each module."""
+        name = self.names[module]
+        if self.wants(name) and name not in self.lost:
+            self.lost.add(name)
+            self.note(sentence, name)
+
+    def _told_of_traced(self, module):
+        """Say that attention inside ``module`` was compiled or exported, where it was since this was last called."""
+        traced = self.traced or (self.traced_flex and not self.seen_flex)
+        self.traced = self.traced_flex = self.seen_flex = False
+        if traced:
+            self.lose(
+                module, "what torch.compile or torch.export traces cannot be seen, so attention in there is not recorded."
+            )
 
     @property
     def notes(self):
@@ -259,12 +264,16 @@ class Run:
 
     def _forward(self, module):
         """A method to stand in ``module`` for its ``forward``; in a copy of the module it is that copy's own ``forward``."""
-        inner = module.forward
+        inner, multihead = module.forward, modules.is_multihead(module)
 
         @functools.wraps(inner)
         def forward(this, *args, **kwargs):
             if this is not module:
                 return type(this).forward(this, *args, **kwargs)
+            if torch.compiler.is_compiling():  # what stands here is compiled with the model
+                if multihead:
+                    self.traced = True
+                return inner(*args, **kwargs)
             if self.over or _in_backward():  # a checkpoint runs its part again there
                 return inner(*args, **kwargs)
             return self._run(module, inner, args, kwargs)
@@ -275,27 +284,37 @@ class Run:
         return types.MethodType(forward, module)
 
     def _run(self, module, inner, args, kwargs):
-        if module is self.model:
-            self._begin(args, kwargs)
-        alone = all(map(_of_torch, module.modules())) if isinstance(module, modules.FAST[1:]) else False
-        fast = alone or modules.is_multihead(module)
-        if isinstance(module, modules.FAST[1:]) and not alone:
-            self.note("holds modules of another's make, so PyTorch's fast path was off while recording.", self.names[module])
+        padded, see = self.padded_length, None
         self.running.append(module)
         self.inputs.append(
             next((tuple(x.shape) for x in (*args, *kwargs.values()) if isinstance(x, torch.Tensor) and not x.is_nested), ())
         )
+        alone = all(map(_of_torch, module.modules())) if isinstance(module, modules.FAST[1:]) else False
+        fast = alone or modules.is_multihead(module)
+        with self.aside(module):
+            if module is self.model:
+                self._begin(args, kwargs)
+            if isinstance(module, modules.FAST[1:]) and not alone:
+                self.note(
+                    "holds modules of another's make, so PyTorch's fast path was off while recording.", self.names[module]
+                )
+            see = modules.before(self, module, args, kwargs)
         try:
-            with self.operators.paused() if fast else nullcontext(), modules.around(self, module, args, kwargs) as see:
+            with self.operators.paused() if fast else nullcontext():
                 output = inner(*args, **kwargs)
-                see(output)
+            self._told_of_traced(module)
+            with self.aside(module):
+                if see is not None and not self.over:
+                    see(output)
             self.operators.finish(module)
         finally:
             self.running.pop()
             self.inputs.pop()
+            self.padded_length = padded
             self.operators.forget(module)
         if module is self.model and self.watch:
-            self.watch.output(output)
+            with self.aside(module):
+                self.watch.output(output)
         return output
 
     def _begin(self, args, kwargs):
@@ -319,16 +338,12 @@ def to_numpy(tensor):
     return array
 
 
+def _first_line(error):
+    return (str(error).splitlines() or ["no reason given"])[0]
+
+
 def _bytes(array):
     return 0 if array is None else array.nbytes
-
-
-def _numbers(name, value):
-    if value is None or isinstance(value, range):
-        return value
-    if isinstance(value, Iterable) and not isinstance(value, str | bytes):
-        return tuple(whole(name, number, 0) for number in value)
-    return (whole(name, value, 0),)
 
 
 def _of_torch(module):

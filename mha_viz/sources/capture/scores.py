@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 import torch
 
 from mha_viz.sources.capture.axes import Axis, Unclear
+from mha_viz.sources.capture.beneath import batched, plain
 from mha_viz.sources.capture.products import Product
 
 LOW = -1e4  # a score that is set to this or less is hidden: its weight is 0 but where nothing else is left
@@ -50,10 +51,10 @@ class Scores:
 
     def filled(self, mask, value, shown=False):
         """With ``value`` where ``mask`` is not ``shown``; None where that is not so low that it hides."""
-        most = float(value.max()) if isinstance(value, torch.Tensor) else value
+        most = float(plain(value)[0].max()) if isinstance(value, torch.Tensor) else value
         if most > LOW:
             return None
-        return replace(self, hidden=[*self.hidden, (mask, last(self.axes, mask), shown, most)])
+        return replace(self, hidden=[*self.hidden, (*plain(mask, last(self.axes, mask)), shown, most)])
 
     def added(self, other, sign=1):
         """With ``sign`` · ``other`` added, a number or a tensor of floats."""
@@ -61,13 +62,13 @@ class Scores:
             return self  # softmax does not see what is added to a whole row
         if not other.is_floating_point():
             return None
-        return replace(self, bias=[*self.bias, (other.detach(), last(self.axes, other), sign)])
+        return replace(self, bias=[*self.bias, (*plain(other, last(self.axes, other)), sign)])
 
     def _scaled(self, other, divide):
         factor = number(other)
         if factor is None and not self.hidden and not self.bias and other.is_floating_point():
-            other = other.detach().reciprocal() if divide else other.detach()
-            return replace(self, factors=[*self.factors, (other, last(self.axes, other))])
+            other, axes = plain(other, last(self.axes, other))
+            return replace(self, factors=[*self.factors, (other.reciprocal() if divide else other, axes)])
         if factor is None or (self.hidden and factor <= 0):
             return None
         factor = 1 / factor if divide else factor
@@ -78,11 +79,11 @@ class Scores:
 
 @dataclass(eq=False)
 class Weights:
-    """Scores after softmax over ``keys``, which gave ``tensor``; ``axes`` are those of what became of it."""
+    """Scores after softmax over ``keys``, which gave ``given``, (tensor, its axes); ``axes`` are those of what became of it."""
 
     scores: Scores
     keys: Axis
-    tensor: torch.Tensor
+    given: tuple
     axes: list
 
     @property
@@ -95,7 +96,7 @@ class Weights:
 def number(value):
     """A number, or a tensor of one, as a float; None for anything else."""
     if isinstance(value, torch.Tensor):
-        return float(value) if value.numel() == 1 else None
+        return float(plain(value)[0]) if value.numel() == 1 and not batched(value) else None
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 

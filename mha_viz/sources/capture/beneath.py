@@ -1,0 +1,91 @@
+"""Tensors as they are beneath what wraps them, and a look at them that the model never notices."""
+
+import functools
+from contextlib import ExitStack, contextmanager
+
+import torch
+from torch._C import _functorch
+from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
+from torch._subclasses.fake_tensor import is_fake
+from torch.utils._python_dispatch import _disable_current_modes
+
+from mha_viz.sources.capture.axes import Axis, Unclear
+
+
+class NoNumbers(Exception):
+    """Tensors that have shapes only, as while a model is traced."""
+
+
+@contextmanager
+def beneath():
+    """While it lasts, operators compute at once and alone: no gradient, no level of ``torch.func``, no tracer and no mode."""
+    with ExitStack() as stack:
+        stack.enter_context(torch.no_grad())
+        if _functorch.peek_interpreter_stack() is not None:
+            stack.enter_context(temporarily_clear_interpreter_stack())
+        if torch._C._len_torch_dispatch_stack() or torch._ops._len_torch_dispatch_stack_pre_dispatch():
+            stack.enter_context(_disable_current_modes())
+        traced = torch._C._get_tracing_state()
+        if traced is not None:
+            torch._C._set_tracing_state(None)
+            stack.callback(torch._C._set_tracing_state, traced)
+        yield
+
+
+def plain(tensor, axes=None):
+    """(``tensor`` without its wrappers, its axes): each level of ``torch.vmap`` is one more axis in front, the outer one first.
+
+    ``axes`` are those that the model sees; one level is one Axis in all tensors. Without ``axes``, only levels are told.
+    """
+    axes = [] if axes is None else list(axes)
+    if not _functorch.is_functorch_wrapped_tensor(tensor):
+        return tensor.detach() if tensor.requires_grad else tensor, axes
+    inner, levels = plain(_functorch.get_unwrapped(tensor))
+    if _functorch.is_batchedtensor(tensor):
+        place = len(levels) + _functorch.maybe_get_bdim(tensor)
+        axis = (_level(_functorch.maybe_get_level(tensor), inner.shape[place]),)
+        inner = inner.movedim(place, len(levels))  # [outer levels …, this level, …]
+        levels = [*levels, axis]
+    return inner, [*levels, *axes]
+
+
+def alone(tensor):
+    """``tensor`` without its wrappers, None of None; raises Unclear where it differs along a level of ``torch.vmap``."""
+    if tensor is None:
+        return None
+    tensor, levels = plain(tensor)
+    if levels:
+        raise Unclear
+    return tensor
+
+
+def batched(tensor):
+    """True where ``tensor`` differs along a level of ``torch.vmap``."""
+    return tensor is not None and _functorch.is_functorch_wrapped_tensor(tensor) and bool(plain(tensor)[1])
+
+
+def mapped(function, *tensors):
+    """What ``function`` gives for ``tensors``, each alone or (tensor, levels), once for each place along all their levels.
+
+    It gives one tensor or several; they get the levels in front, the outer one first.
+    """
+    found = [(None, []) if tensor is None else plain(tensor) for tensor in tensors]
+    order = []
+    for _, levels in found:
+        order += [axis for axis in levels if axis not in order]
+    order.sort(key=lambda axis: axis[0].level)
+    for axis in reversed(order):
+        function = torch.vmap(function, in_dims=tuple(0 if axis in levels else None for _, levels in found))
+    return function(*(tensor for tensor, _ in found)), [axis[0].size for axis in order]
+
+
+def has_numbers(tensor):
+    """False for a tensor that is a shape only."""
+    return not (tensor.is_meta or is_fake(tensor))
+
+
+@functools.cache
+def _level(level, size):
+    axis = Axis(size)
+    axis.level = level
+    return axis

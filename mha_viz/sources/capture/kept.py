@@ -1,0 +1,60 @@
+"""Calls of attention that are kept, and which of them a person wants."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+import numpy as np
+import torch
+
+from mha_viz.core.rules import Wrong, whole
+
+
+@dataclass(eq=False)
+class Kept:
+    """One call as it is kept: what a Call needs but the tokens. ``full`` is (N, L, S) before filters, S without extra columns."""
+
+    name: str
+    step: int
+    order: int
+    full: tuple[int, int, int]
+    arrays: dict
+    mask: object
+    scale: float | None
+    one_sequence: bool
+    extra: tuple[str, ...]
+    query_padding: np.ndarray | None
+    dtype: torch.dtype
+    out: tuple = (None, None)
+    trouble: object = None
+
+
+@dataclass
+class Filters:
+    """Which calls are kept, and how much of each; everything where None."""
+
+    layers: tuple[str, ...] | None = None
+    items: tuple[int, ...] | None = None
+    steps: object = None
+    max_length: int | None = None
+
+    @classmethod
+    def checked(cls, layers, items, steps, max_length):
+        """From what a person gives: a pattern or several, a number or several; raises Wrong for anything else."""
+        if layers is not None:
+            layers = (layers,) if isinstance(layers, str) or not isinstance(layers, Iterable) else tuple(layers)
+            if not all(isinstance(pattern, str) for pattern in layers):
+                raise Wrong("layers", layers, 'must be a name of a module or several, "*" standing for any text: "encoder.*".')
+        items, steps = (_numbers(name, value) for name, value in (("items", items), ("steps", steps)))
+        return cls(layers, items, steps, None if max_length is None else whole("max_length", max_length, 1))
+
+    def takes(self, name):
+        return self.layers is None or any(fnmatchcase(name, pattern) for pattern in self.layers)
+
+
+def _numbers(name, value):
+    if value is None or isinstance(value, range):
+        return value
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes):
+        return tuple(whole(name, number, 0) for number in value)
+    return (whole(name, value, 0),)
