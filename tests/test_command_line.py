@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mha_viz.__main__ import main
-from mha_viz.settings.environment import FILE
+from mha_viz.settings.environment import FILE, MODELS_FOLDERS
 
 
 @pytest.fixture
@@ -16,7 +16,8 @@ def started(monkeypatch, tmp_path):
     """The command that would replace this process, and its environment; the working folder is one that is thrown away."""
     seen = {}
     monkeypatch.setattr(os, "execv", lambda program, arguments: seen.update(arguments=arguments, environment=dict(os.environ)))
-    monkeypatch.delenv(FILE, raising=False)
+    for name in (FILE, MODELS_FOLDERS):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(os, "environ", dict(os.environ))
     monkeypatch.chdir(tmp_path)
     return seen
@@ -33,6 +34,16 @@ def test_a_file_reaches_the_app_by_its_absolute_path(started, tmp_path):
     np.save(tmp_path / "attention.npy", np.full((2, 3, 3), 1 / 3))
     main(["run", "attention.npy"])
     assert started["environment"][FILE] == str(tmp_path / "attention.npy")
+
+
+def test_folders_of_models_reach_the_app_by_their_absolute_paths(started, tmp_path, capsys):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    main(["run", "--models-folder", "a", "--models-folder", str(tmp_path / "b")])
+    assert started["environment"][MODELS_FOLDERS] == os.pathsep.join([str(tmp_path / "a"), str(tmp_path / "b")])
+    started.clear()
+    assert main(["run", "--models-folder", "c"]) == 2 and not started
+    assert "must be a folder that exists" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The page itself as a picture: the app is started for it, and ended after it."""
 
+import os
 import socket
 import subprocess
 import sys
@@ -7,9 +8,12 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.error import URLError
+from urllib.parse import parse_qsl
 from urllib.request import urlopen
 
 from mha_viz.core.rules import Wrong
+from mha_viz.settings.environment import MODELS_FOLDERS
+from mha_viz.sources.pretrained import names_folder
 
 ROOT = Path(__file__).parents[2]
 HIGH = 0.625  # of the width: a window of 1440 × 900
@@ -22,20 +26,29 @@ def screen(figure, browser):
         right = str(Path(figure.out).with_suffix(".png"))
         raise Wrong("out", figure.out, "is of the page itself, which is saved as png.", [{"out": right}])
     if figure.settings or figure.recording:
-        raise Wrong("view", figure.view, "is the page of an address: give that, and no file.", [{"settings": None, "recording": None}])
+        raise Wrong(
+            "view", figure.view, "is the page of an address: give that, and no file.", [{"settings": None, "recording": None}]
+        )
     width = round(figure.size[0])
-    with served() as url:
+    with served(folder_in(figure.address or "")) as url:
         return browser.screen(f"{url}/{figure.address or ''}", width, round(width * HIGH), figure.theme)
 
 
+def folder_in(address):
+    """The folder that an address names as a model: whoever asks for its page opens it. "" where it names none."""
+    name = dict(parse_qsl(address.lstrip("?"))).get("name", "")
+    return os.path.abspath(os.path.expanduser(name)) if name and names_folder(name) else ""
+
+
 @contextmanager
-def served():
-    """The address of an app that is served for as long as it is needed."""
+def served(models_folder=""):
+    """The address of an app that is served for as long as it is needed; addresses may name models in ``models_folder``."""
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py"), f"--server.port={port}"]
-    server = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    environment = os.environ | {MODELS_FOLDERS: models_folder}
+    server = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     url, began = f"http://localhost:{port}", time.monotonic()
     try:
         while not healthy(url):

@@ -1,21 +1,26 @@
 """A pretrained model that reads a person's text."""
 
+import os
+
 import streamlit as st
 
 from mha_viz.core.rules import Wrong
 from mha_viz.pages import source
 from mha_viz.pages.warm import pretrained_run
-from mha_viz.sources.pretrained import shipped_models
+from mha_viz.settings.environment import CLASS
+from mha_viz.sources.pretrained import check_named, names_folder, shipped_models
 
 ALL = "all"  # the choice of a list that None cannot be
+HERE = ("localhost", "127.0.0.1", "::1")  # addresses that nobody but this machine reaches
 
 
 def sidebar():
     s = source.settings()
     known = list(shipped_models())
     source.hold(
-        "name", st.selectbox, "model", options=[*known, *[s.name] * (s.name not in known)], accept_new_options=True,
-        help="One that a package ships, a folder that holds a model, or a name on the hub that has been downloaded to this machine.",
+        "name", st.selectbox, "model", options=[*known, *[s.name] * (s.name not in known)], accept_new_options=True, read=typed_name,
+        help="One that a package ships, the path of a folder that holds a model, or a name on the hub that has been downloaded to this "
+        "machine.",
     )  # fmt: skip
     source.hold(
         "text",
@@ -45,13 +50,29 @@ def sidebar():
         )  # fmt: skip
 
 
+def typed_name(name):
+    """The name that somebody has typed. A folder is open to this session from now on, where the app serves this machine alone."""
+    if not isinstance(name, str) or not names_folder(name.strip()):
+        return name
+    folder = os.path.abspath(os.path.expanduser(name.strip()))
+    if not os.environ.get(CLASS) and st.get_option("server.address") in HERE:
+        st.session_state.setdefault("own_folders", set()).add(folder)
+    return folder
+
+
+def run(s):
+    """The Recording of these settings; raises Wrong where they cannot be run, or name a folder that is not open to this session."""
+    check_named(s.name, st.session_state.get("own_folders", ()))
+    return pretrained_run(s)
+
+
 def recording():
     """The Recording of these settings; of the last ones that could be read where these cannot, with what is wrong said above."""
     state, s = st.session_state, source.settings()
     kept = state.get("read", (None, None))
     if kept[0] != s:
         try:
-            kept = s, pretrained_run(s)
+            kept = s, run(s)
         except Wrong as wrong:
             state.wrong_source, kept = wrong, (s, kept[1])
         state.read = kept
@@ -75,7 +96,7 @@ def nothing():
 
 def trace_of(other, layer):
     """The Trace of the same layer where another model or text is read."""
-    traces = pretrained_run(other).traces
+    traces = run(other).traces
     if layer >= len(traces):
         raise Wrong("pinned", layer, f"points to layer {layer}, and {other.name} has {len(traces)}.", [{"pinned": None}])
     return traces[layer]

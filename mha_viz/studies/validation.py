@@ -194,7 +194,9 @@ def pretrained_versions(settings):
     generation = getattr(loaded.model, "generation_config", None)
     return {
         "model": f"{settings.name}: {type(loaded.model).__name__}, float32, eager attention; {hashes}",
-        "tokenizer": f"{type(loaded.tokenizer).__name__}, {len(loaded.tokenizer)} tokens"
+        "tokenizer": "none: tokens are numbers"
+        if loaded.tokenizer is None
+        else f"{type(loaded.tokenizer).__name__}, {len(loaded.tokenizer)} tokens"
         + (f", tokenizer.json sha256 {digest(vocabulary)}" if vocabulary.is_file() else ""),
         "generation": "none: nothing is generated here" if generation is None else str(generation.to_diff_dict()),
     }

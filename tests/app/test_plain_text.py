@@ -19,7 +19,8 @@ from tests.app.screen import models, opened, press, to_page, whole
 from tests.app.test_files_page import give, npz, opened_with, pt
 
 BAD = "![x](http://host.example/leak)www.host.example&amp;$a$**host**"
-MADE = re.compile(r"!\[|\]\(|https?://|www(?=\.)|&amp;|\$a|\*host", re.IGNORECASE)  # of which something would become, without escapes
+# What something would be made of, if there were no escapes.
+MADE = re.compile(r"!\[|\]\(|https?://|www(?=\.)|&amp;|\$a|\*host", re.IGNORECASE)
 TEXTS = ("body", "label", "help", "text", "caption")
 ELSEWHERE = ("html", "code", "bidi_component", "plotly_chart", "arrow_data_frame", "json", "exception")
 

@@ -30,7 +30,7 @@ def test_an_unknown_name_is_told_where_it_was_looked_for_and_how_it_gets_there(m
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     wrong = refused("nobody/nothing")
     assert wrong.argument == "name"
-    assert str(tmp_path) in wrong.rule and "`hf download nobody/nothing`" in wrong.rule
+    assert "not among the models that were downloaded" in wrong.rule and "`hf download nobody/nothing`" in wrong.rule
 
 
 def test_what_was_downloaded_is_found(saved, monkeypatch, tmp_path):
@@ -42,7 +42,14 @@ def test_what_was_downloaded_is_found(saved, monkeypatch, tmp_path):
     assert len(pretrained(Pretrained("somebody/small", "the fox")).traces) == 2
 
 
-@pytest.mark.parametrize("name", ["/no/such/folder", "not a name", "../up"])
+def test_a_folder_is_written_as_a_path(saved, monkeypatch):
+    folder = Path(saved("bert"))
+    monkeypatch.chdir(folder.parent)
+    assert f"as in ./{folder.name}" in refused(folder.name).rule
+    assert len(pretrained(Pretrained(f"./{folder.name}", "the fox")).traces) == 2
+
+
+@pytest.mark.parametrize("name", ["/no/such/folder", "not a name", "../up", "~nosuchuser", "x" * 300, "/" + "x" * 300, r"\\host\share"])
 def test_a_name_that_can_be_none(name):
     assert "cannot be a name on the hub" in refused(name).rule
 
@@ -106,10 +113,15 @@ def test_weights_after_all_attention_may_be_absent(folder):
     assert len(pretrained(Pretrained(str(folder), "the fox")).traces) == 2
 
 
-def test_no_tokenizer(folder):
-    for file in folder.glob("tokenizer*"):
-        file.unlink()
-    assert "holds no tokenizer" in refused(folder).rule
+def test_a_folder_that_may_not_be_looked_into_is_named(folder, monkeypatch):
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied")
+
+    for asked in ("iterdir", "is_file"):
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, asked, refuse)
+            load._load.cache_clear()
+            assert refused(folder).rule == "cannot be read: Permission denied."
 
 
 def test_code_that_comes_with_a_model_is_not_run(folder):

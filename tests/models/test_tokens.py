@@ -1,12 +1,15 @@
 """Tokens as texts, words as tokens joined, special tokens set aside, padding cropped."""
 
+import shutil
 from copy import deepcopy
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from mha_viz.core.attend import call_of
+from mha_viz.core.rules import Wrong
 from mha_viz.sources.pretrained import Pretrained, pretrained
 from mha_viz.sources.pretrained.encode import encode
 from mha_viz.sources.pretrained.load import load
@@ -202,3 +205,57 @@ def test_encoded_texts_are_what_the_tokenizer_gives(saved):
     assert encoded.ids.tolist() == given["input_ids"]
     assert (~encoded.padding).astype(int).tolist() == given["attention_mask"]
     assert encoded.types.tolist() == given["token_type_ids"]
+
+
+# No tokenizer
+
+
+@pytest.fixture
+def bare(saved, tmp_path):
+    """``bare(family)``: a folder of that family without a tokenizer."""
+
+    def folder(family, keep=()):
+        made = Path(shutil.copytree(saved(family), tmp_path / family))
+        for file in [*made.glob("tokenizer*"), *made.glob("vocab*"), *made.glob("merges*")]:
+            if file.name not in keep:
+                file.unlink()
+        return str(made)
+
+    return folder
+
+
+@pytest.mark.parametrize("family", ["gpt2", "bert", "llama", "t5"])
+def test_without_a_tokenizer_tokens_are_numbers(family, bare):
+    """A text of numbers is what the model itself is given."""
+    import torch
+
+    name = bare(family)
+    found = pretrained(Pretrained(name, "5 3 3 1\n2 0"))
+    assert "holds no tokenizer: its tokens are numbers" in " ".join(found.notes)
+    assert found.traces[0].query_tokens == (("5", "3", "3", "1"), ("2", "0", "<pad>", "<pad>"))
+    np.testing.assert_array_equal(found.traces[0].query_padding, [[False] * 4, [False, False, True, True]])
+    model = load(name).model
+    with torch.no_grad():
+        right = model(input_ids=torch.tensor([[5, 3, 3, 1]]), output_attentions=True).attentions
+    for trace, weights in zip(found.traces, right, strict=True):
+        np.testing.assert_allclose(trace.weights[:1], weights.numpy(), rtol=0, atol=1e-6)
+
+
+def test_words_without_a_tokenizer_are_numbered_as_they_appear(bare):
+    name = bare("gpt2", keep=("tokenizer_config.json",))  # which is no vocabulary
+    found = pretrained(Pretrained(name, "the fox saw the dog", join=True))
+    assert found.traces[0].query_tokens == (("0", "1", "2", "0", "3"),)
+    assert pretrained(Pretrained(name)).traces, "the first text is read too"
+
+
+@pytest.mark.parametrize(
+    ("text", "pair", "said"),
+    [("5 9999", None, "is no token of"), ("0 " * 30, None, "comes to 30 tokens in a line"), ("1 2", "3", "holds no tokenizer"),
+     (" ".join(map("w{}".format, range(400))), None, "may hold")],
+)  # fmt: skip
+def test_what_cannot_be_numbered_is_refused_and_what_is_offered_can(text, pair, said, bare):
+    name = bare("gpt2")
+    with pytest.raises(Wrong, match=said) as caught:
+        pretrained(Pretrained(name, text, pair))
+    for change in caught.value.nearest:
+        assert pretrained(Pretrained(**{"name": name, "text": text, "pair": pair} | change)).traces

@@ -55,7 +55,9 @@ def read_input(name, data):
     names = {key.rpartition("/")[2]: key for key in content}
     query = names.get("query", next(iter(content)) if len(content) == 1 else None)
     if query is None:
-        rule = f"holds {', '.join(sorted(content))}: which is the input cannot be told. Name it query, and what came out output."
+        rule = (
+            f"holds {', '.join(sorted(content))}: which is the input cannot be told. Name it query, and what came out output."
+        )
         raise Wrong("file", name, rule)
     return content[query].read(), content[names["output"]].read() if "output" in names else None
 
@@ -74,7 +76,9 @@ def fits(found, query, output, **answers):
         rule = f"must be what came out for a query of shape {query.shape}: the same axes but for the last."
         raise Wrong("output", Shape(output.shape), rule)
     if not (output.size and np.isfinite(output).all() and np.isfinite(query).all()):
-        raise Wrong("output", Shape(output.shape), "must hold finite numbers, as query must: nothing can be compared with others.")
+        raise Wrong(
+            "output", Shape(output.shape), "must hold finite numbers, as query must: nothing can be compared with others."
+        )
     size, close = float(np.abs(output).max()), _close(found, output)
     tried = list(_combinations(found, answers))
     if len(tried) > MOST:

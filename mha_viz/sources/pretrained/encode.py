@@ -7,6 +7,7 @@ import numpy as np
 
 from mha_viz.core.rules import Wrong
 
+DIGITS = 10  # of a word that may be the number of a token
 PAD = "<pad>"  # where the tokenizer has no name for it
 
 
@@ -35,6 +36,8 @@ def encode(loaded, lines, pairs=()):
     apart.
     """
     tokenizer = loaded.tokenizer
+    if tokenizer is None:
+        return numbered(loaded, lines, pairs)
     if pairs and tokenizer.num_special_tokens_to_add(pair=True) == tokenizer.num_special_tokens_to_add(pair=False):
         rule = f"is for models that read two texts; {loaded.name} would read them as one, with nothing between."
         raise Wrong("pair", "\n".join(pairs), rule, [{"pair": None}])
@@ -63,6 +66,38 @@ def encode(loaded, lines, pairs=()):
         tuple(tuple(readable(tokenizer, one.tokens())) + (pad,) * (L - len(one.tokens())) for one in read),
         tuple((*item, *((place, pad) for place in range(count, L))) for item, count in zip(words, counts, strict=True)),
     )
+
+
+def numbered(loaded, lines, pairs=()):
+    """The Encoded of lines where there is no tokenizer: numbers as the tokens that they are, other words by the order in which they first
+    appear. Raises Wrong for a number that is no token, for more words than there are tokens, and for pairs."""
+    if pairs:
+        rule = f"is for models that read two texts; {loaded.name} holds no tokenizer that could tell them apart."
+        raise Wrong("pair", "\n".join(pairs), rule, [{"pair": None}])
+    count = getattr(loaded.model.config, "vocab_size", None)
+    if not count:
+        raise Wrong("name", loaded.name, "holds no tokenizer, and no vocab_size in its configuration: it does not read text.")
+    items = [line.split() for line in lines]
+    words = dict.fromkeys(word for item in items for word in item)
+    if all(word.isascii() and word.isdecimal() and len(word) < DIGITS for word in words):
+        beyond = next((word for word in words if int(word) >= count), None)
+        if beyond is not None:
+            right = "\n".join(" ".join(str(min(int(word), count - 1)) for word in item) for item in items)
+            raise Wrong("text", beyond, f"is no token of {loaded.name}, whose tokens are 0 to {count - 1}.", [{"text": right}])
+        ids = {word: int(word) for word in words}
+    elif len(words) > count:
+        raise Wrong("text", f"{len(words)} different words", f"may hold {count}, the tokens of {loaded.name}.", [{"text": "0"}])
+    else:
+        ids = {word: number for number, word in enumerate(words)}
+    L, most = max(map(len, items)), loaded.positions
+    if most is not None and most < L:
+        right = "\n".join(" ".join(item[:most]) for item in items)
+        rule = f"comes to {L} tokens in a line, and {loaded.name} reads {most}."
+        raise Wrong("text", "\n".join(lines), rule, [{"text": right}])
+    texts = tuple(tuple(str(ids[word]) for word in item) + (PAD,) * (L - len(item)) for item in items)
+    padding = np.array([[place >= len(item) for place in range(L)] for item in items])  # [N, L]
+    read = np.array([[ids[word] for word in item] + [0] * (L - len(item)) for item in items])  # [N, L]
+    return Encoded(read, None, padding, np.zeros_like(padding), texts, tuple(tuple(enumerate(item)) for item in texts))
 
 
 def readable(tokenizer, tokens):

@@ -1,5 +1,6 @@
 """A model and its tokenizer, from a folder on this machine: nothing is fetched, and no code that comes with a model is run."""
 
+import re
 import threading
 from dataclasses import dataclass
 from functools import lru_cache
@@ -8,16 +9,22 @@ from pathlib import Path
 
 from mha_viz.core.memory import free
 from mha_viz.core.rules import Wrong
+from mha_viz.sources.pretrained.folders import names_folder, own_folder, reading, served_folder
 from mha_viz.sources.pretrained.library import INSTALL, transformers
 from mha_viz.sources.pretrained.shipped import PACKAGES, shipped_models
 
 ALONE = threading.RLock()  # loading and recording change what the whole process, or the model, shares
 SIXTEEN = ("float16", "bfloat16")
+VOCABULARY = re.compile(r"token|vocab|merges|bpe|piece|\.model$", re.IGNORECASE)  # of the names of files that make a tokenizer
+NUMBERED = (
+    "{name} holds no tokenizer: its tokens are numbers. A text of whole numbers is read as these tokens; the words of any other are "
+    "numbered as they first appear."
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """A model that is ready to run, in float32 and eval mode, and its tokenizer.
+    """A model that is ready to run, in float32 and eval mode, and its tokenizer, None where its folder holds none.
 
     ``positions`` is how many tokens it can read, None where that has no limit. ``notes`` say what was left out of it.
     """
@@ -42,19 +49,13 @@ def _load(name):
     library = transformers()
     folder = folder_of(name)
     options = {"local_files_only": True, "trust_remote_code": False}
-    if not (folder / "config.json").exists():
-        options["gguf_file"] = _gguf(name, folder)
+    with reading(name):
+        if not (folder / "config.json").is_file():
+            options["gguf_file"] = _gguf(name, folder)
     config = _from(library.AutoConfig, name, folder, "config.json", **options)
-    _check_memory(name, folder, config)
-    tokenizer = _from(library.AutoTokenizer, name, folder, "tokenizer", **options)
-    if not tokenizer.is_fast:
-        rule = f"has the tokenizer {type(tokenizer).__name__}, which does not tell where its tokens stand: a tokenizer.json is needed."
-        raise Wrong("name", name, rule, others(name))
-    files = {"tokenizer.json", *type(tokenizer).vocab_files_names.values(), options.get("gguf_file", "")}
-    if not any((folder / file).is_file() for file in files):  # some would be made with no vocabulary at all
-        raise Wrong(
-            "name", name, f"holds no tokenizer: none of {', '.join(sorted(filter(None, files)))} is there.", others(name)
-        )
+    with reading(name):
+        _check_memory(name, folder, config)
+    tokenizer = _tokenizer(name, folder, options)
     model, info = _from(
         library.AutoModel, name, folder, "model", config=config, attn_implementation="eager", dtype=torch.float32,
         output_loading_info=True, **options,
@@ -63,9 +64,10 @@ def _load(name):
     if absent:
         rule = f"lacks {len(absent)} of its weights, {absent[0]} among them: they would be random numbers."
         raise Wrong("name", name, rule, others(name))
-    notes = ()
+    notes = () if tokenizer else (NUMBERED.format(name=name),)
     if "gguf_file" in options:
         notes = (
+            *notes,
             f"{name} comes from a GGUF file, which keeps rounded weights: it is near the model that was trained, and not it.",
         )
     if config.is_encoder_decoder:
@@ -77,6 +79,19 @@ def _load(name):
     return Loaded(name, model.eval(), tokenizer, positions_of(model, tokenizer), notes)
 
 
+def _tokenizer(name, folder, options):
+    """The tokenizer in a folder, None where it holds none; raises Wrong for one that does not tell where its tokens stand."""
+    with reading(name):
+        held = [path.name for path in folder.iterdir() if path.name != "tokenizer_config.json"]
+    if "gguf_file" not in options and not any(VOCABULARY.search(file) for file in held):
+        return None  # the library would make one with no vocabulary at all
+    tokenizer = _from(transformers().AutoTokenizer, name, folder, "tokenizer", **options)
+    if not tokenizer.is_fast:
+        rule = f"has the tokenizer {type(tokenizer).__name__}, which does not tell where its tokens stand: a tokenizer.json is needed."
+        raise Wrong("name", name, rule, others(name))
+    return tokenizer
+
+
 def folder_of(name):
     """The folder that holds the model of this name; raises Wrong where there is none, and says where it was looked for."""
     shipped = shipped_models()
@@ -85,24 +100,37 @@ def folder_of(name):
     if name in PACKAGES:
         rule = f"comes with the package {PACKAGES[name][0]}, which is not installed: see requirements-models.txt."
         raise Wrong("name", name, rule, others(name))
-    folder = Path(name).expanduser()
-    if folder.is_dir():
+    if folder := served_folder(name) or (own_folder(name) if names_folder(name) else None):
         return folder
+    if names_folder(name):
+        rule = (
+            "is no folder on this machine, and cannot be a name on the hub either, which is as in 'gpt2' or 'google/bert-base'."
+        )
+        raise Wrong("name", name, rule, others(name))
     transformers()  # says what to install, where it is absent
-    from huggingface_hub import constants, snapshot_download
+    from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
     try:
         return Path(snapshot_download(name, local_files_only=True))
-    except HFValidationError:
+    except (HFValidationError, LocalEntryNotFoundError):
         rule = (
-            "is no folder on this machine, and cannot be a name on the hub either, which is as in 'gpt2' or 'google/bert-base'."
+            f"is not among the models that were downloaded to this machine. `hf download {name}` puts it there; nothing is fetched from "
+            f"here. A folder is written as a path, as in ./{name}."
         )
-    except LocalEntryNotFoundError:
-        rule = (
-            f"is not on this machine: it is no folder, and not among the models downloaded to {constants.HF_HUB_CACHE}. "
-            f"`hf download {name}` puts it there; nothing is fetched from here."
-        )
+    raise Wrong("name", name, rule, others(name))
+
+
+def check_named(name, by_hand):
+    """Raises Wrong for a name that means a folder which the app may not read: those that whoever serves it has named may be read, and
+    those ``by_hand``, absolute paths that somebody at this machine has typed. What is refused is not looked at."""
+    if name in shipped_models() or name in PACKAGES or not names_folder(name) or name in by_hand or served_folder(name):
+        return
+    rule = (
+        "is a folder, and an address does not open folders of the machine that serves the app. Whoever serves it says which may be named: "
+        "python -m mha_viz run --models-folder FOLDER. Served to this machine alone, and not to a class, the app opens a folder that is "
+        "typed into “model”."
+    )
     raise Wrong("name", name, rule, others(name))
 
 
@@ -116,7 +144,7 @@ def positions_of(model, tokenizer):
 
     RoBERTa and its kin count positions from padding_idx + 1 on, so that as many of the table are never used.
     """
-    limits = [tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", None)]
+    limits = [getattr(tokenizer, "model_max_length", None), getattr(model.config, "max_position_embeddings", None)]
     for name, module in model.named_modules():
         if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
             limits.append(module.num_embeddings - module.padding_idx - 1)

@@ -34,9 +34,9 @@ def typed_name(argument, value):
 class Pretrained:
     """Which model reads what.
 
-    ``name`` is one of ``shipped_models()``, a folder that holds a model, or a name on the hub that has been downloaded. Each line of
-    ``text`` is one batch item; shorter ones are padded at their end. ``pair`` gives each line a second text, a line each, for models
-    that read two.
+    ``name`` is one of ``shipped_models()``, the path of a folder that holds a model (``./model``, not ``model``), or a name on
+    the hub that has been downloaded. Each line of ``text`` is one batch item; shorter ones are padded at their end. ``pair``
+    gives each line a second text, a line each, for models that read two.
 
     ``special`` "set aside" takes the tokens that the tokenizer adds ([CLS], [SEP], <s>) out of rows and columns, and each row shares
     among the others what they got, as if they had been hidden. ``join`` makes words of sub-words: the row of a word is the average
