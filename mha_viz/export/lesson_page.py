@@ -16,9 +16,8 @@ STYLE = (
 def picture(lesson, theme="light", width=1104):
     """The lesson's figure: the heads of its Trace, or A, B and B − A."""
     traces = lesson.traces()
-    if len(traces) == 1:
-        return heads(*traces, lesson.view, theme, width)
-    return difference(*traces, lesson.view, theme, width)
+    drawn = heads if len(traces) == 1 else difference
+    return drawn(*traces, lesson.view(), theme, width)
 
 
 def lesson_page(lesson):

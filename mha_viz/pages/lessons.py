@@ -144,7 +144,7 @@ def shown(lesson, place):
         if lesson.page:
             st.page_link(
                 f"mha_viz/pages/{lesson.page}.py", label="Go on by hand", icon=":material/arrow_forward:",
-                query_params=dict(lesson.address),
+                query_params=lesson.address(),
             )  # fmt: skip
         st.download_button(
             "Save as one HTML file", lambda: offline(lesson), f"{place.lesson}.html", "text/html", on_click="ignore",
@@ -178,7 +178,7 @@ def picture(lesson):
 
     traces, look = lesson.traces(), {"theme": st.context.theme.type or "light", "width": measured_width("picture")}
     of, view = st.session_state.get("lesson_view", (None, None))
-    view = view if of == lesson.title else lesson.view
+    view = view if of == lesson.title else lesson.view()
     drawn, said = (spec, describe) if len(traces) == 1 else (difference_spec, describe_difference)
     live(drawn(*traces, view, **look), key="picture", alt=said(*traces, view), on_choose=take)
     st.html(chosen_number(traces[-1], choose(traces[-1], view), None if len(traces) == 1 else traces[0]))

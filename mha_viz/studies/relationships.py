@@ -62,11 +62,11 @@ def sentences(name, seed):
     return [RELATIONSHIPS[one_of("relationship", name, tuple(RELATIONSHIPS))](rng) for _ in range(COUNT)]
 
 
-def read(name, seed):
+def read(lines):
     """The Recording of these sentences, a word a token."""
     from mha_viz.sources.pretrained import Pretrained, pretrained
 
-    return pretrained(Pretrained(MODEL, "\n".join(" ".join(words) for words, _, _ in sentences(name, seed)), join=True))
+    return pretrained(Pretrained(MODEL, "\n".join(lines), join=True))
 
 
 @cache
@@ -81,7 +81,8 @@ def relationship(name):
 def _weights(name, seed):
     """([layers, H] mean weight on the right words, the same on words drawn at random among the others)."""
     drawn, rng = sentences(name, seed), np.random.default_rng((seed, 99))
-    maps = np.stack([trace.probabilities for trace in read(name, seed).traces], axis=1)  # [N, layers, H, L, S], [CLS] first
+    traces = read([" ".join(words) for words, _, _ in drawn]).traces
+    maps = np.stack([trace.probabilities for trace in traces], axis=1)  # [N, layers, H, L, S], [CLS] first
     right, other = [], []
     for n, (words, queries, keys) in enumerate(drawn):
         for query, key in zip(queries, keys, strict=True):

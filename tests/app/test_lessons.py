@@ -1,13 +1,17 @@
 """The lessons as a person, and a teacher, goes through them."""
 
+import json
+
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from mha_viz.core.rules import Wrong
-from mha_viz.export.lesson_page import lesson_page
-from mha_viz.studies import lessons as lessons_of
+from mha_viz.export.lesson_page import lesson_page, picture
+from mha_viz.figures.serial import to_json
+from mha_viz.studies import lesson_numbers
 from mha_viz.studies.lessons import LESSONS
-from tests.app.screen import APP, page_text, sent
+from tests.app.screen import APP, decoded, figure, page_text, sent
 
 
 def lessons(**address):
@@ -52,10 +56,10 @@ def test_each_lesson_opens_by_its_address(name):
 
 
 def test_a_lesson_about_a_model_that_is_not_installed_says_so(monkeypatch):
-    def missing(name, seed):
+    def missing(lines):
         raise Wrong("name", "all-MiniLM-L6-v2", "comes with a package that is not installed.")
 
-    monkeypatch.setattr(lessons_of, "read", missing)
+    monkeypatch.setattr(lesson_numbers, "read", missing)
     at = lessons(lesson="kinds")
     assert "not installed" in words(at) and not at.exception
 
@@ -87,16 +91,24 @@ def test_a_bad_address_falls_back_and_is_named(address, said):
     assert said in words(at) and at.query_params["presented"] == "1" and not at.exception
 
 
-def test_every_way_on_leads_to_settings_without_a_complaint():
-    for lesson in LESSONS.values():
-        if lesson.page and dict(lesson.address).get("source") != "pretrained":  # which may not be installed
-            at = AppTest.from_file(str(APP), default_timeout=60)
-            at.query_params.update(dict(lesson.address))
-            at = at.switch_page(f"mha_viz/pages/{lesson.page}.py").run()
-            assert not at.warning or "causal and key padding" in words(at) or lesson.title == "Dropout in the weights", (
-                lesson.title
-            )
-            assert not at.error and not at.exception, lesson.title
+@pytest.mark.parametrize("name", [name for name, lesson in LESSONS.items() if lesson.page and name != "kinds"])
+def test_the_way_on_leads_to_the_same_picture(name):
+    """The same maps, A's too, on the same head and cell; the layer of "kinds" may not be installed."""
+    lesson = LESSONS[name]
+    at = AppTest.from_file(str(APP), default_timeout=60)
+    at.query_params.update(lesson.address())
+    at = at.switch_page(f"mha_viz/pages/{lesson.page}.py").run()
+    assert not at.warning or name in ("dead", "dropout"), "these warn of what they teach"
+    assert not at.error and not at.exception
+    there, here = figure(at), json.loads(to_json(picture(lesson).to_plotly_json()))
+    assert there["layout"]["meta"]["chosen"] == here["layout"]["meta"]["chosen"]
+    large = len(lesson.traces()) + 1  # a head and the average, or A, B and B − A
+    for page, taught in zip(*(large_maps(one, large) for one in (there, here)), strict=True):
+        np.testing.assert_allclose(page, taught, atol=1e-6)
+
+
+def large_maps(figure, count):
+    return [decoded(trace["z"]) for trace in figure["data"] if trace["type"] == "heatmap"][-count:]
 
 
 def test_one_file_holds_the_lesson_and_asks_no_network():

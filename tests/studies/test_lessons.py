@@ -1,12 +1,16 @@
 """Every lesson's numbers, computed anew: what a teacher reads out is true."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
 from mha_viz.analysis import choose
-from mha_viz.studies.lessons import LESSONS, opposite_heads, sliced, usual
+from mha_viz.analysis.statistics import statistic
+from mha_viz.studies.lesson_numbers import opposite_heads, sliced, usual
+from mha_viz.studies.lessons import LESSONS
 
 
 def numbers(name):
@@ -18,7 +22,55 @@ def test_each_lesson_has_a_picture_an_answer_and_nothing_left_open(name):
     lesson = LESSONS[name]
     assert lesson.question.endswith("?") and "{" not in lesson.answered()
     for trace in lesson.traces():
-        choose(trace, lesson.view)
+        choose(trace, lesson.view())
+
+
+@pytest.mark.parametrize("name", [name for name in LESSONS if name != "kinds"])
+def test_the_words_of_a_lesson_are_those_of_its_picture(name):
+    """Words that it quotes, and heads that it names, are there; the chosen head is the one that it names."""
+    lesson = LESSONS[name]
+    trace = lesson.traces()[-1]
+    choice = choose(trace, lesson.view())
+    tokens = {*trace.query_tokens[choice.item], *trace.key_tokens[choice.item]}
+    quoted = re.findall(r"“(\w+)”", f"{lesson.look} {lesson.question}")
+    assert set(quoted) <= tokens, quoted
+    named = re.findall(r"[Hh]ead (\d+)\b(?!·)", lesson.answered())
+    assert not named or str(choice.head) in named
+
+
+def chosen(name):
+    """(the Trace of B, the weight in its chosen cell and, where A is there, in A's, the Choice)."""
+    lesson = LESSONS[name]
+    *a, b = lesson.traces()
+    c = choose(b, lesson.view())
+    weights = [float(trace.weights[c.item, min(c.head, trace.weights.shape[1] - 1), c.query, c.key]) for trace in (*a, b)]
+    return b, weights, c
+
+
+def test_each_lesson_marks_the_cell_that_it_is_about():
+    b, (undefined,), c = chosen("dead")
+    assert np.isnan(undefined) and b.undefined[0, c.head, c.query]
+    _, (before, after), c = chosen("slice")
+    assert c.query == 5 and abs(after - before) > 1e-3, "the changed token asks"
+    b, (without, having), c = chosen("positions")
+    assert b.query_tokens[0][c.query] == "cat" and abs(having - without) > 0.05
+    b, (leaking, masked), c = chosen("leak")
+    assert b.query_padding[0, c.key] and not b.query_padding[0, c.query] and leaking > 0.1 and masked == 0
+    b, (weight,), c = chosen("dropout")
+    assert b.dropped[0, c.head, c.query, c.key] and weight == 0 < b.probabilities[0, c.head, c.query, c.key]
+    b, (before, after), c = chosen("forming")
+    tokens = b.query_tokens[0]
+    assert tokens[c.key - 1] == tokens[c.query] and after > 0.9 > before, "what followed the same token before"
+    assert statistic(b, 0, "induction").argmax() == c.head
+    _, (weight,), c = chosen("first")
+    assert c.key == 0 and weight > 0.5
+    b, (weight,), _ = chosen("decimal")
+    assert weight == b.weights.max()
+    _, (free, causal), c = chosen("causal")
+    assert (c.query, causal) == (0, 1) and free < 1
+    _, (weight,), c = chosen("hides")
+    assert weight == pytest.approx(0.293571, abs=5e-7)
+    assert LESSONS["positions"].traces()[0].query_tokens[0].count("cat") == 3 and "three times" in LESSONS["positions"].title
 
 
 def test_the_average_that_does_nothing():
