@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mha_viz.analysis.decimals import DIGITS, in_decimals
 from mha_viz.analysis.difference import real_queries
 from mha_viz.analysis.statistics import silent
-
-DIGITS = 6  # weights that agree to so many are the same to a reader
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ def what_average_hides(trace, item):
     gap[silent(trace)] = 0  # a head that is off says nothing that could be hidden
     head, row, key = (int(i) for i in np.unravel_index(gap.argmax(), gap.shape))
     weight, mean = float(weights[head, row, key]), float(average[row, key])
-    digits = next((n for n in range(2, DIGITS + 1) if f"{weight:.{n}f}" != f"{mean:.{n}f}"), None)
+    digits = next((n for n in range(2, DIGITS + 1) if in_decimals(weight, n) != in_decimals(mean, n)), None)
     if digits is None:
         return None
     rows, favourite = np.arange(len(queries)), average.argmax(axis=-1)  # [R] each
@@ -60,4 +59,4 @@ def _written(weight, digits):
     """``weight`` with so many decimals, a small one with as many as show two of its digits."""
     if 0 < weight < 10**-DIGITS:
         return f"less than {10**-DIGITS:.{DIGITS}f}"
-    return f"{weight:.{max(digits, 1 - math.floor(math.log10(weight))) if 0 < weight < 0.01 else digits}f}"
+    return in_decimals(weight, max(digits, 1 - math.floor(math.log10(weight))) if 0 < weight < 0.01 else digits)

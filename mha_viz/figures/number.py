@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from mha_viz.analysis.decimals import in_decimals
 from mha_viz.figures import tiles
 from mha_viz.figures.geometry import NARROW, NICE, ROW_PITCH, Box
 from mha_viz.figures.labels import Names, escape, name_of
@@ -45,7 +46,7 @@ def terms(trace, derivation, theme="light", width=1104, parts=ALL):
         ("running sum", "of the products", sums, 76, sheet.theme.choice),
     ):
         fits = slot >= 40 and parts.values
-        written = {i: f"{value:.2f}".replace("-", "−") for i, value in enumerate(values)} if fits else {}
+        written = {i: in_decimals(value, 2) for i, value in enumerate(values)} if fits else {}
         start, top = top, sheet.title(gutter, top, name, words)
         box = Box(gutter, top, slot * D, height + 36 * bool(written))
         sheet.bars(box, values, hover, [color] * D, written)

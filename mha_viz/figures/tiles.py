@@ -5,6 +5,8 @@ The traces are plain dicts: that is many times faster than Plotly's classes, and
 
 import numpy as np
 
+from mha_viz.analysis.decimals import in_decimals
+
 LOOKS = {  # in the order of the legend; of two that meet, the first wins; "once" where two Traces are compared
     "undefined": ("undefined: no key left", "x"),
     "masked": ("masked: may not be read", "/"),
@@ -174,6 +176,6 @@ def numbers(values, hidden, colors, axes, first=(0.0, 0.0), digits=3, sign=""):
     return {
         "type": "scatter", "mode": "text", "x": (first[0] + columns).astype(np.float32), "y": (first[1] + rows).astype(np.float32),
         "xaxis": axes[0], "yaxis": axes[1],
-        "text": [f"{value:{sign}.{digits}f}".replace("-", "−") for value in values[rows, columns].tolist()],
+        "text": [in_decimals(value, digits, sign) for value in values[rows, columns].tolist()],
         "textfont": {"size": 13, "color": colors}, "hoverinfo": "skip", "showlegend": False,
     }  # fmt: skip

@@ -10,6 +10,7 @@ import pytest
 
 from mha_viz import Batch, Layer, Settings, View, attend, synthetic
 from mha_viz.analysis import choose
+from mha_viz.analysis.decimals import in_decimals
 from mha_viz.figures.heads import average, describe, describe_average, heads, largest_weight, spec
 from mha_viz.figures.serial import to_json
 
@@ -175,7 +176,7 @@ def test_weights_are_printed_up_to_eight_by_eight_and_only_where_there_are_any()
         return trace, [t for t in spec(trace, View(head=0))["data"] if t.get("mode") == "text" and t["xaxis"] == "x2"]
 
     trace, (numbers,) = printed(8)
-    assert numbers["text"] == [f"{w:.3f}" for w in trace.weights[0, 0, :7, :7].ravel()]
+    assert numbers["text"] == [in_decimals(float(w), 3) for w in trace.weights[0, 0, :7, :7].ravel()]
     assert printed(9)[1] == []
 
 
