@@ -1,5 +1,6 @@
 """Recordings: every attention call of one run, and the files that keep them."""
 
+import io
 import json
 import zipfile
 from dataclasses import dataclass, replace
@@ -10,11 +11,16 @@ import numpy as np
 from mha_viz.core.attend import call_of, trace_of_call
 from mha_viz.core.call import Call
 from mha_viz.core.intervention import Intervention, changed
+from mha_viz.core.json_text import parse_json
 from mha_viz.core.maps import CLOSE, trace_of_maps
 from mha_viz.core.mask import Mask
 from mha_viz.core.rules import Wrong
 from mha_viz.core.tokens import Tokens
 from mha_viz.core.trace import Trace
+from mha_viz.stored.numpy_files import stored_npz
+from mha_viz.stored.parts import check_call, check_recording
+from mha_viz.stored.safetensors_files import stored_safetensors
+from mha_viz.stored.stored import check_size, reading
 
 FORMAT = "mha_viz recording 1"
 HELD = "recording"  # the array of an NPZ that holds the same as the other file, as bytes
@@ -98,13 +104,23 @@ class Recording:
 
 def load(path):
     """The Recording in a file that ``save`` wrote; raises Wrong for any other file."""
-    tensors, about = _read(path)
+    return read_recording(str(path), Path(path))
+
+
+def read_recording(name, data):
+    """The Recording in the file called ``name``, given as its bytes or its path; raises Wrong for any other file."""
+    tensors, about = _read(name, data)
     try:
-        traces = tuple(_put_together(tensors, i, described) for i, described in enumerate(about["calls"]))
-        cause = about["cause"] and Cause(**about["cause"])
-        return Recording(traces, tuple(about["notes"]), cause, about.get("address", ""))  # older files lack the last
-    except (KeyError, TypeError, ValueError) as error:
-        raise Wrong("file", str(path), f"is a recording whose parts do not fit each other: {error}.") from error
+        for part, kind in (("calls", list), ("notes", list)):
+            if not isinstance(about.get(part), kind):
+                raise Wrong(part, about.get(part), "must be a list.")
+        arrays = _by_call(tensors)
+        traces = tuple(_put_together(f"calls[{i}]", arrays.get(str(i), {}), one) for i, one in enumerate(about["calls"]))
+        check_recording(about, [trace.shape for trace in traces])
+    except Wrong as wrong:
+        raise Wrong("file", name, f"is a recording whose parts do not fit each other: {wrong}") from wrong
+    cause = about.get("cause") and Cause(**about["cause"])
+    return Recording(traces, tuple(about["notes"]), cause, about.get("address", ""))  # older files lack the last
 
 
 def is_recording(metadata):
@@ -112,41 +128,44 @@ def is_recording(metadata):
     return "mha_viz" in (metadata or {})
 
 
-def _read(path):
-    from safetensors import SafetensorError
-
-    try:
-        tensors, metadata = _read_npz(path) if zipfile.is_zipfile(path) else _read_safetensors(path)
-    except (SafetensorError, OSError, TypeError, zipfile.BadZipFile) as error:
-        raise Wrong("file", str(path), f"cannot be read as safetensors: {error}.") from error
+def _read(name, data):
+    """(arrays by name, what describes them) of a recording."""
+    with reading(name):
+        with io.BytesIO(data) if isinstance(data, bytes) else data.open("rb") as file:
+            start, size = file.read(8), file.seek(0, io.SEEK_END)
+            if start.startswith(b"PK"):
+                data = _of_npz(name, file, size)
+                size = len(data)
+        tensors, metadata = stored_safetensors(name, data, size)
     if not is_recording(metadata):
-        raise Wrong("file", str(path), "holds tensors and no recording: recording.save(…) writes one.")
-    try:
-        about = json.loads(metadata["mha_viz"])
-        written = about["format"]
-    except (json.JSONDecodeError, TypeError, KeyError) as error:
-        raise Wrong("file", str(path), f"is called a recording, and what describes it cannot be read: {error}.") from error
+        raise Wrong("file", name, "holds tensors and no recording: recording.save(…) writes one.")
+    check_size(name, size)
+    about = parse_json("file", metadata["mha_viz"], name)
+    written = about.get("format") if isinstance(about, dict) else None
     if written != FORMAT:
-        raise Wrong("file", str(path), f"has the format {written!r}; this version reads {FORMAT!r}.")
-    return tensors, about
+        raise Wrong("file", name, f"is called a recording, and has the format {written!r}; this version reads {FORMAT!r}.")
+    with reading(name):
+        return {key: stored.load() for key, stored in tensors.items()}, about
 
 
-def _read_safetensors(path):
-    from safetensors import safe_open
+def _of_npz(name, file, size):
+    """The bytes of the recording that an NPZ holds beside its tensors."""
+    with zipfile.ZipFile(file) as archive:
+        stored = stored_npz(name, archive, size).get(HELD)
+        if stored is None:
+            raise Wrong("file", name, "holds arrays and no recording: recording.save(…) writes one.")
+        if stored.dtype != "uint8" or len(stored.shape) != 1:
+            raise Wrong("file", name, f"is a recording whose bytes are {list(stored.shape)} {stored.dtype}: must be uint8, one axis.")
+        return stored.load().tobytes()
 
-    with safe_open(path, "numpy") as file:
-        return {name: file.get_tensor(name) for name in file.keys()}, file.metadata()  # noqa: SIM118 (not a dict)
 
-
-def _read_npz(path):
-    from safetensors.numpy import load
-
-    with np.load(path, allow_pickle=False) as arrays:
-        if HELD not in arrays:
-            raise Wrong("file", str(path), "holds arrays and no recording: recording.save(…) writes one.")
-        held = arrays[HELD].tobytes()
-    length = int.from_bytes(held[:8], "little")
-    return load(held), json.loads(held[8 : 8 + length])["__metadata__"]
+def _by_call(tensors):
+    """{number of the call: {name: array}}, the number as text."""
+    found = {}
+    for key, array in tensors.items():
+        call, _, name = key.partition(".")
+        found.setdefault(call, {})[name] = array
+    return found
 
 
 def _taken_apart(trace):
@@ -180,15 +199,15 @@ def _taken_apart(trace):
     return arrays, described
 
 
-def _put_together(tensors, i, described):
-    """The Trace that ``_taken_apart`` took apart; heads that were off are put off again."""
+def _put_together(place, arrays, described):
+    """The Trace that ``_taken_apart`` took apart; heads that were off are put off again. ``place`` names the call in a Wrong."""
+    check_call(place, described, arrays)
     off = described.get("off")  # files of before there were Interventions lack it
-    trace = _computed(tensors, i, described)
+    trace = _computed(arrays, described)
     return changed(trace, Intervention(off)) if off else trace
 
 
-def _computed(tensors, i, described):
-    arrays = {name.split(".", 1)[1]: array for name, array in tensors.items() if name.split(".", 1)[0] == str(i)}
+def _computed(arrays, described):
     queries, keys = (tuple(map(tuple, described[side])) for side in ("queries", "keys"))
     positions = described["positions"]
     tokens = Tokens(

@@ -58,9 +58,9 @@ TRACES = {
 @pytest.mark.parametrize("kind", TRACES)
 def test_what_is_saved_comes_back(kind, suffix, tmp_path):
     trace, path = TRACES[kind](), tmp_path / f"run.{suffix}"
-    Recording((trace,), ("a note",), Cause(0, "why", 1, None, 2), "seed=3").save(path)
+    Recording((trace,), ("a note",), Cause(0, "why", 0, None, 2), "seed=3").save(path)
     again = mha_viz.load(path)
-    assert again.notes == ("a note",) and again.cause == Cause(0, "why", 1, None, 2) and again.address == "seed=3"
+    assert again.notes == ("a note",) and again.cause == Cause(0, "why", 0, None, 2) and again.address == "seed=3"
     (loaded,) = again.traces
     assert (loaded.name, loaded.scale) == (trace.name, trace.scale)
     assert (loaded.query_tokens, loaded.key_tokens, loaded.num_positions) == (
@@ -132,12 +132,12 @@ def rewritten(path, change=lambda tensors: None, **about):
 def test_a_file_that_ends_too_early_is_refused(saved, share):
     whole = saved.read_bytes()
     saved.write_bytes(whole[: int(len(whole) * share)])
-    with pytest.raises(Wrong, match="cannot be read as safetensors"):
+    with pytest.raises(Wrong, match="is cut off"):
         mha_viz.load(saved)
 
 
 def test_other_files_are_told_what_they_are(tmp_path):
-    with pytest.raises(Wrong, match="cannot be read"):
+    with pytest.raises(Wrong, match="no such file"):
         mha_viz.load(tmp_path / "absent.safetensors")
     with pytest.raises(Wrong, match="cannot be read"):
         mha_viz.load(tmp_path)
@@ -155,19 +155,137 @@ def test_another_format_is_named(saved):
         mha_viz.load(rewritten(saved, format="mha_viz recording 7"))
 
 
+def of_call(**parts):
+    """A change of what describes call 0; None takes a part away."""
+
+    def change(tensors, about):
+        call = about["calls"][0]
+        about["calls"] = [{name: value for name, value in (call | parts).items() if value is not GONE}]
+
+    return change
+
+
+def of_mask(**parts):
+    return lambda tensors, about: about["calls"][0]["mask"].update(parts)
+
+
+def of_tensors(**parts):
+    def change(tensors, about):
+        for name, array in parts.items():
+            tensors[f"0.{name}"] = array
+            if array is GONE:
+                del tensors[f"0.{name}"]
+
+    return change
+
+
+def of_recording(**parts):
+    return lambda tensors, about: about.update(parts)
+
+
+GONE = object()
+MISFITS = {  # of a recording with [N, H, L, S] = [2, 4, 3, 5], two groups of keys, one extra column: a change, and the part that is named
+    "no k": (of_tensors(k=GONE), "'k': must be there"),
+    "no padding": (of_tensors(query_padding=GONE), "'query_padding': must be there"),
+    "three groups": (of_tensors(k=drawn(2, 3, 5, 6)), "k of shape (2, 3, 5, 6)"),
+    "q of whole numbers": (of_tensors(q=np.zeros((2, 4, 3, 6), int)), "q of type int64"),
+    "q of three axes": (of_tensors(q=drawn(4, 3, 6)), "q of shape (4, 3, 6)"),
+    "k of one number": (of_tensors(k=np.array(1.0, np.float32)), "k of shape ()"),
+    "v of another length": (of_tensors(v=drawn(2, 2, 4, 6)), "v of shape (2, 2, 4, 6)"),
+    "padding of another length": (of_tensors(query_padding=np.zeros((2, 4), bool)), "query_padding of shape (2, 4)"),
+    "padding of numbers": (of_tensors(query_padding=np.zeros((2, 3), np.float32)), "query_padding of type float32"),
+    "key padding of another length": (of_tensors(padded=np.zeros((2, 5), bool)), "padded of shape (2, 5)"),
+    "key padding of numbers": (of_tensors(padded=np.zeros((2, 4), np.int64)), "padded of type int64"),
+    "bias of three axes": (of_tensors(bias=drawn(4, 3, 4)), "bias of shape (4, 3, 4)"),
+    "bias for three heads": (of_tensors(bias=drawn(1, 3, 3, 4)), "bias of shape (1, 3, 3, 4)"),
+    "bias of bool": (of_tensors(bias=np.ones((1, 4, 3, 4), bool)), "bias of type bool"),
+    "dense of numbers": (of_tensors(dense=drawn(1, 1, 3, 4)), "dense of type float32"),
+    "dense of another length": (of_tensors(dense=np.zeros((1, 1, 3, 5), bool)), "dense of shape (1, 1, 3, 5)"),
+    "out_weight of another width": (of_tensors(out_weight=drawn(8, 20)), "out_weight of shape (8, 20)"),
+    "out_bias of another length": (of_tensors(out_bias=drawn(7)), "out_bias of shape (7,)"),
+    "out_bias alone": (of_tensors(out_weight=GONE), "out_bias of shape (8,)"),
+    "dropout of another shape": (of_tensors(keep_scale=drawn(2, 4, 3, 4)), "keep_scale of shape (2, 4, 3, 4)"),
+    "maps beside q and k": (of_tensors(weights=drawn(2, 4, 3)), "weights of shape (2, 4, 3)"),
+    "no keys": (of_call(keys=GONE), "'keys': must be there"),
+    "keys that are a text": (of_call(keys="the cat"), "calls[0].keys = 'the cat'"),
+    "queries of another number": (of_call(queries=[["a"] * 4] * 2), "2 lists of 3 texts"),
+    "queries of numbers": (of_call(queries=[[1, 2, 3]] * 2), "2 lists of 3 texts"),
+    "a name that is a number": (of_call(name=3), "calls[0].name = 3"),
+    "extra that is a text": (of_call(extra="one"), "calls[0].extra = 'one'"),
+    "more extra columns than keys": (of_call(extra=5), "calls[0].extra = 5"),
+    "positions of another number": (of_call(positions=[0, 1]), "calls[0].positions = [0, 1]"),
+    "positions in words": (of_call(positions=["a", "b", "c"]), "calls[0].positions"),
+    "scale in words": (of_call(scale="0.5"), "calls[0].scale = '0.5'"),
+    "scale of none": (of_call(scale=None), "calls[0].scale = None"),
+    "infinite scale": (of_call(scale=float("inf")), "calls[0].scale = inf"),
+    "off that is a number": (of_call(off=3), "calls[0].off = 3"),
+    "off of a head that is not there": (of_call(off=[[4, "zero"]]), "calls[0].off = 4"),
+    "off in an unknown way": (of_call(off=[[1, "halved"]]), "off = 'halved'"),
+    "no mask": (of_call(mask=GONE), "'mask': must be there"),
+    "a mask that is a list": (of_call(mask=[]), "calls[0].mask = []"),
+    "a mask of other rules": (of_mask(strided=True), "calls[0].mask = "),
+    "a mask for more queries": (of_mask(num_queries=4), "mask.num_queries = 4"),
+    "a mask for whole keys": (of_mask(num_keys=4.0), "mask.num_keys = 4.0"),
+    "a window of nothing": (of_mask(window=0), "mask.window = 0"),
+    "a window in words": (of_mask(window="wide"), "mask.window = 'wide'"),
+    "causal as a number": (of_mask(causal=1), "mask.causal = 1"),
+    "calls by name": (of_recording(calls={"0": {}}), "calls = {'0': {}}"),
+    "a call that is a number": (of_recording(calls=[7]), "calls[0] = 7"),
+    "an empty call": (of_recording(calls=[{}]), "calls[0] = 'name'"),
+    "a call without tensors": (lambda tensors, about: about["calls"].append(about["calls"][0]), "calls[1] = 'query_padding'"),
+    "no calls": (of_recording(calls=None), "calls = None"),
+    "notes that are numbers": (of_recording(notes=[1, 2]), "notes = [1, 2]"),
+    "notes that are a text": (of_recording(notes="dropout"), "notes = 'dropout'"),
+    "an address that is a list": (of_recording(address=["seed=3"]), "address = ['seed=3']"),
+    "a cause in words": (of_recording(cause="why"), "cause = 'why'"),
+    "a cause without a sentence": (of_recording(cause={"trace": 0}), "cause = {'trace': 0}"),
+    "a cause in another call": (of_recording(cause={"trace": 1, "sentence": "why"}), "cause.trace = 1"),
+    "a cause in another item": (of_recording(cause={"trace": 0, "sentence": "why", "item": 2}), "cause.item = 2"),
+    "a cause in a text": (of_recording(cause={"trace": 0, "sentence": "why", "query": "x"}), "cause.query = 'x'"),
+    "half a character": (of_call(name="\ud800"), "half a character"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", MISFITS)
+def test_parts_that_do_not_fit_are_named(kind, saved):
+    from safetensors import safe_open
+
+    change, said = MISFITS[kind]
+    with safe_open(saved, "numpy") as file:
+        about = json.loads(file.metadata()["mha_viz"])
+    tensors = load_file(saved)
+    change(tensors, about)
+    save_file(tensors, saved, {"mha_viz": json.dumps(about)})
+    with pytest.raises(Wrong) as caught:
+        mha_viz.load(saved)
+    assert caught.value.argument == "file"
+    assert said in str(caught.value)
+
+
 @pytest.mark.parametrize(
-    "change",
+    ("held", "said"),
     [
-        lambda tensors: tensors.pop("0.k"),
-        lambda tensors: tensors.pop("0.query_padding"),
-        lambda tensors: tensors.update({"0.k": drawn(2, 3, 5, 6)}),
-        lambda tensors: tensors.update({"0.q": np.zeros((2, 4, 3, 6), int)}),
+        (np.array([{"a": 1}]), "Python objects"),
+        (np.zeros((2, 8), np.uint8), "one axis"),
+        (np.zeros(8, np.float32), "float32"),
+        (np.zeros(0, np.uint8), "cut off"),
+        (np.zeros(20, np.uint8), "cut off"),
     ],
-    ids=["no k", "no padding", "another k", "whole numbers"],
 )
-def test_parts_that_do_not_fit_are_refused(saved, change):
-    with pytest.raises(Wrong):
-        mha_viz.load(rewritten(saved, change))
+def test_an_npz_whose_recording_is_none(held, said, tmp_path):
+    np.savez(tmp_path / "run.npz", recording=held)
+    with pytest.raises(Wrong, match=said):
+        mha_viz.load(tmp_path / "run.npz")
+
+
+def test_a_member_of_an_npz_that_is_damaged(tmp_path):
+    Recording((grouped(),)).save(tmp_path / "run.npz")
+    data = bytearray((tmp_path / "run.npz").read_bytes())
+    place = data.index(b"\x93NUMPY")
+    data[place + 6] = 9  # a version that there is not
+    (tmp_path / "run.npz").write_bytes(data)
+    with pytest.raises(Wrong, match="cannot be read"):
+        mha_viz.load(tmp_path / "run.npz")
 
 
 def test_metadata_that_is_broken_is_refused(saved):

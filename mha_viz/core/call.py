@@ -72,6 +72,9 @@ class Call:
         if self.k.shape != (N, G, S, D) or H % G:
             rule = f"must fit q of shape {self.q.shape}: the same N and D, and as many heads or a number that divides them."
             raise Wrong("k", Shape(self.k.shape), rule, [{"k": Shape((N, H, S, D))}])
+        if self.out_bias is not None and (self.out_weight is None or self.out_bias.shape != self.out_weight.shape[:1]):
+            rule = "must be [E], and beside out_weight [E, H·D]."
+            raise Wrong("out_bias", Shape(self.out_bias.shape), rule)
         if self.v is None:
             return
         if self.v.shape[:3] != (N, G, S):

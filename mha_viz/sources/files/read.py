@@ -1,12 +1,11 @@
 """Bytes or a path in, named tensors, a text or a Recording out: nothing in a file is run, and nothing larger than stated is read."""
 
 import io
-import tempfile
 import zipfile
 from pathlib import Path
 
 from mha_viz.core.rules import Wrong
-from mha_viz.recording import HELD, is_recording, load
+from mha_viz.recording import HELD, is_recording, read_recording
 from mha_viz.stored.numpy_files import stored_npy, stored_npz
 from mha_viz.stored.safetensors_files import begins_as_safetensors, stored_safetensors
 from mha_viz.stored.stored import check_size, reading
@@ -35,7 +34,7 @@ def read_file(name, data):
         if not is_recording(metadata):
             return "tensors", tensors
         check_size(name, size)
-        return "recording", _recording(name, data)
+        return "recording", read_recording(name, data)
     if start.startswith(b"\x93NUMPY"):
         return "tensors", {"": stored_npy(name, data, size)}
     if start.startswith((b"PK\x03\x04", b"PK\x05\x06")):  # with members, and without
@@ -52,24 +51,6 @@ def _start(name, path):
         return file.read(16)
 
 
-def _recording(name, data):
-    if not isinstance(data, bytes):
-        return _recording_at(name, data)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "recording"
-        path.write_bytes(data)
-        return _recording_at(name, path)
-
-
-def _recording_at(name, path):
-    try:
-        return load(path)
-    except Wrong as wrong:
-        if wrong.argument != "file":
-            raise
-        raise Wrong("file", name, wrong.rule.replace(str(path), str(name))) from wrong
-
-
 def _zip(name, data, size):
     """A Recording or the tensors of an ``.npz``, or those of what ``torch.save`` wrote."""
     with reading(name):
@@ -82,7 +63,7 @@ def _zip(name, data, size):
     if any(not member.endswith(".npy") for member in members):
         raise Wrong("file", name, f"is a zip archive of something else. What can be opened is {OPENED}.")
     tensors = stored_npz(name, archive, size)
-    return ("recording", _recording(name, data)) if HELD in tensors else ("tensors", tensors)
+    return ("recording", read_recording(name, data)) if HELD in tensors else ("tensors", tensors)
 
 
 def _text(name, data, size):

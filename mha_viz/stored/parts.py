@@ -1,0 +1,125 @@
+"""The parts of a saved recording, checked against each other as they are read: nothing of a damaged one reaches a picture."""
+
+import numpy as np
+
+from mha_viz.core.rules import Shape, Wrong, whole
+
+FARTHEST = 2**31  # of a position from key 0
+
+
+def check_call(place, described, arrays):
+    """Raises Wrong where what describes the call called ``place`` is of another form than ``Recording.save`` writes, or does not fit its
+    ``arrays`` by name.
+
+    Whether q, k, v and the output projection fit each other is checked by the Call that is made of them, and rows that are no
+    distributions by ``trace_of_maps``.
+    """
+    if not isinstance(described, dict):
+        raise Wrong(place, described, "must be a JSON object.")
+    absent = [name for name in ("name", "queries", "keys", "extra", "positions") if name not in described]
+    absent += ["query_padding"] * ("query_padding" not in arrays)
+    if "weights" not in arrays:
+        absent += [name for name in ("q", "k") if name not in arrays] + [n for n in ("scale", "mask") if n not in described]
+    if absent:
+        raise Wrong(place, absent[0], "must be there, and is not.")
+    _check(f"{place}.name", described["name"], isinstance(described["name"], str), "must be a text.")
+    N, H, L, S = _sizes(place, arrays)
+    for side, letter, length in (("queries", "L", L), ("keys", "S", S)):
+        _check_texts(f"{place}.{side}", described[side], N, length, letter)
+    extra = whole(f"{place}.extra", described["extra"], 0, min(2, S - 1))
+    positions = described["positions"]
+    fits = positions is None or (_list_of(positions, int, L) and all(abs(key) < FARTHEST for key in positions))
+    _check(f"{place}.positions", positions, fits, f"must be {L} whole numbers, the key at which each query stands, or null.")
+    off = described.get("off") or ()
+    pairs = isinstance(off, list | tuple) and all(isinstance(pair, list) and len(pair) == 2 for pair in off)
+    _check(f"{place}.off", off, pairs, "must pair heads with the way in which each is put off.")
+    for head, _ in off:
+        whole(f"{place}.off", head, 0, H - 1)
+    _check_array(place, arrays, "query_padding", bool, (N, L))
+    _check_array(place, arrays, "keep_scale", np.floating, (N, H, L, S))
+    if "weights" not in arrays:
+        scale = described["scale"]
+        number = isinstance(scale, int | float) and not isinstance(scale, bool) and abs(scale) <= 1e300
+        _check(f"{place}.scale", scale, number, "must be a finite number.")
+        _check_mask(place, described["mask"], arrays, (N, H, L, S - extra), extra)
+
+
+def check_recording(about, shapes):
+    """Raises Wrong where notes, cause or address are of another form than ``Recording.save`` writes.
+
+    ``shapes`` are (N, H, L, S) of each Trace, where the cause must lead to.
+    """
+    notes, cause, address = about.get("notes"), about.get("cause"), about.get("address", "")
+    _check(
+        "notes", notes, isinstance(notes, list) and all(isinstance(note, str) for note in notes), "must be a list of sentences."
+    )
+    _check("address", address, isinstance(address, str), "must be a text.")
+    if cause is None:
+        return
+    known = {"trace", "sentence", "item", "head", "query"}
+    fits = isinstance(cause, dict) and {"trace", "sentence"} <= cause.keys() <= known and isinstance(cause["sentence"], str)
+    _check("cause", cause, fits, f"must be a JSON object of {', '.join(sorted(known))}.")
+    if cause["trace"] is None:
+        return
+    trace = whole("cause.trace", cause["trace"], 0, len(shapes) - 1)
+    for name, count in zip(("item", "head", "query"), shapes[trace], strict=False):
+        if cause.get(name) is not None:
+            whole(f"cause.{name}", cause[name], 0, count - 1)
+
+
+def _sizes(place, arrays):
+    """(N, H, L, S) that the arrays of a call tell."""
+    for name in ("weights",) if "weights" in arrays else ("q", "k"):
+        shape = arrays[name].shape
+        if len(shape) != 4 or 0 in shape:
+            raise Wrong(f"{place}.{name}", Shape(shape), "must have four axes, none of them empty.")
+    if "weights" in arrays:
+        return arrays["weights"].shape
+    return (*arrays["q"].shape[:3], arrays["k"].shape[2])
+
+
+def _check_mask(place, described, arrays, sizes, extra):
+    N, H, L, S = sizes
+    where = f"{place}.mask"
+    _check(where, described, isinstance(described, dict), "must be a JSON object.")
+    right = {"num_queries": L, "num_keys": S, "extra": extra}
+    if described.keys() != {*right, "causal", "window"}:
+        raise Wrong(where, sorted(described), f"must hold {', '.join(right)}, causal and window.")
+    for name, count in right.items():
+        whole(f"{where}.{name}", described[name], count, count)
+    _check(f"{where}.causal", described["causal"], isinstance(described["causal"], bool), "must be true or false.")
+    if described["window"] is not None:
+        whole(f"{where}.window", described["window"], 1)
+    _check_array(place, arrays, "padded", bool, (N, S))
+    for name, kind in (("dense", bool), ("bias", np.floating)):
+        if name in arrays:
+            shape = arrays[name].shape
+            pairs = zip(shape, (N, H, L), strict=False)
+            if len(shape) != 4 or shape[3] != S or any(length not in (1, full) for length, full in pairs):
+                raise Wrong(f"{place}.{name}", Shape(shape), f"must be [1|N, 1|H, 1|L, S] with [N, H, L, S] = {[N, H, L, S]}.")
+            _check_array(place, arrays, name, kind, shape)
+
+
+def _check_array(place, arrays, name, kind, shape):
+    """Raises Wrong where this array is there and of another type or shape."""
+    if name not in arrays:
+        return
+    array = arrays[name]
+    if not np.issubdtype(array.dtype, kind):
+        raise Wrong(f"{place}.{name}", array.dtype, f"must be of {'bool' if kind is bool else 'floating'} type.")
+    if array.shape != shape:
+        raise Wrong(f"{place}.{name}", Shape(array.shape), f"must have shape {shape}.")
+
+
+def _check_texts(place, value, N, length, letter):
+    fits = isinstance(value, list) and len(value) == N and all(_list_of(item, str, length) for item in value)
+    _check(place, value, fits, f"must be {N} lists of {length} texts, [N, {letter}].")
+
+
+def _list_of(value, kind, length):
+    return isinstance(value, list) and len(value) == length and all(type(one) is kind for one in value)
+
+
+def _check(argument, value, fits, rule):
+    if not fits:
+        raise Wrong(argument, value, rule)
