@@ -185,7 +185,9 @@ def _taken_apart(trace):
             raise Wrong(
                 "off", trace.off, "cannot be kept of maps alone: save the recording that they were put off in.", [{"off": ()}]
             )
-        return arrays | {"weights": trace.probabilities}, described | {"dtype": trace.dtype}
+        maps = {"weights": trace.probabilities}
+        maps |= {} if trace.weights is trace.probabilities else {"used": trace.weights}
+        return arrays | maps, described | {"dtype": trace.dtype}
     call = call_of(trace)
     if trace.training and trace.keep_scale is not None:
         arrays["keep_scale"] = trace.keep_scale
@@ -194,8 +196,10 @@ def _taken_apart(trace):
             arrays[name] = getattr(call, name)
     mask = call.mask
     arrays |= {name: getattr(mask, name) for name in ("padded", "dense", "bias") if getattr(mask, name) is not None}
-    described["scale"] = call.scale
+    described |= {"scale": call.scale, "without_key": call.without_key}
     described["mask"] = {n: getattr(mask, n) for n in ("num_queries", "num_keys", "extra", "causal", "window")}
+    if np.isfinite(mask.number):  # JSON has no −∞, which it is otherwise
+        described["mask"]["number"] = mask.number
     return arrays, described
 
 
@@ -214,9 +218,11 @@ def _computed(arrays, described):
         queries, keys, arrays["query_padding"], described["extra"], None if positions is None else np.array(positions)
     )
     if "weights" in arrays:
-        dtype = described.get("dtype")  # older files lack it
-        return trace_of_maps(arrays["weights"], tokens, described["name"], max(CLOSE.values()), dtype)
+        about = {"dtype": described.get("dtype"), "used": arrays.get("used")}  # older files lack both
+        return trace_of_maps(arrays["weights"], tokens, described["name"], max(CLOSE.values()), **about)
     mask = replace(Mask(**described["mask"]), **{name: arrays.get(name) for name in ("padded", "dense", "bias")})
     known = {name: arrays.get(name) for name in ("v", "out_weight", "out_bias")}
-    call = Call(arrays["q"], arrays["k"], **known, mask=mask, scale=described["scale"], tokens=tokens, name=described["name"])
+    known |= {name: described[name] for name in ("scale", "name")}
+    known["without_key"] = described.get("without_key", "nan")  # older files lack it
+    call = Call(arrays["q"], arrays["k"], **known, mask=mask, tokens=tokens)
     return trace_of_call(call, keep_scale=arrays.get("keep_scale"), later=True)  # what is too long to be seen whole can be pooled

@@ -6,7 +6,7 @@ import numpy as np
 
 from mha_viz.core.arrays import as_array, own
 from mha_viz.core.mask import Mask
-from mha_viz.core.rules import Shape, Wrong
+from mha_viz.core.rules import Shape, Wrong, one_of
 from mha_viz.core.tokens import Tokens
 
 
@@ -18,7 +18,8 @@ class Call:
     head h reads group h // (H / G). All of them after projection, and rotated where the model rotates. ``mask`` is the rule of who
     may see whom, S counting its extra columns; ``scale`` multiplies q · k, 1 / √D where None. ``out_weight`` [E, H·Dv] and
     ``out_bias`` [E] are the output projection, None where it is not known; so is ``v``. ``tokens`` say what rows and columns stand
-    for; ``name`` says which module this was.
+    for; ``name`` says which module this was. ``without_key`` is what the head outputs of a query without a key are: "nan", as
+    softmax leaves them, or "zero", as ``scaled_dot_product_attention`` does.
 
     Raises Wrong where the shapes do not fit each other.
     """
@@ -32,12 +33,14 @@ class Call:
     out_bias: np.ndarray | None = None
     tokens: Tokens | None = None
     name: str = "attention"
+    without_key: str = "nan"
 
     def __post_init__(self):
         for name in ("q", "k", "v", "out_weight", "out_bias"):
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, own(as_array(name, value)))
+        one_of("without_key", self.without_key, ("nan", "zero"))
         self._check()
         N, _, L, D = self.q.shape
         S = self.k.shape[2]

@@ -53,7 +53,7 @@ def _steps_of_call(call, keep_scale):
     k, v = (t if t is None or groups == H else t.repeat_interleave(H // groups, dim=1) for t in (k, v))  # [N, H, S, D|Dv]
     shape = *call.q.shape[:3], call.k.shape[2]
     flat = [t if t is None else t.flatten(0, 1) for t in (q, k, v)]  # [N·H, L|S, D|Dv] each
-    return Steps(shape, *flat, call.mask, dtype, call.scale, None if weight is None else (weight, bias), keep_scale)
+    return Steps(shape, *flat, call.mask, dtype, call.scale, None if weight is None else (weight, bias), keep_scale, call.without_key)
 
 
 class step:
@@ -74,12 +74,13 @@ class step:
 class Steps:
     """The tensors of one call; each is computed once, from those before it. Heads are kept as PyTorch keeps them, [N·H, …].
 
-    ``shape`` is (N, H, L, S); q [N·H, L, D], k and v [N·H, S, D]; ``rules`` a Mask; ``out`` the output projection, (weight, bias).
+    ``shape`` is (N, H, L, S); q [N·H, L, D], k and v [N·H, S, D]; ``rules`` a Mask; ``out`` the output projection, (weight, bias);
+    ``without_key`` is as in a Call.
     """
 
-    def __init__(self, shape, q, k, v, rules, dtype, scale, out, keep_scale=None):
+    def __init__(self, shape, q, k, v, rules, dtype, scale, out, keep_scale=None, without_key="nan"):
         self.shape, self.q, self.k, self.v = shape, q, k, v
-        self.rules, self.dtype, self.scale, self.out = rules, dtype, scale, out
+        self.rules, self.dtype, self.scale, self.out, self.without_key = rules, dtype, scale, out, without_key
         self.keep_scale = None if keep_scale is None else torch.tensor(keep_scale, dtype=dtype).flatten(0, 1)  # [N·H, L, S]
 
     @step
@@ -131,7 +132,10 @@ class Steps:
 
     @step
     def head_outputs(self):
-        return torch.bmm(self.weights, self.v)  # [N·H, L, D]
+        mixed = torch.bmm(self.weights, self.v)  # [N·H, L, D]
+        if self.without_key == "zero":
+            self.heads(mixed).masked_fill_(self.undefined.unsqueeze(-1), 0)  # [N, H, L, D]
+        return mixed
 
     @step
     def concat(self):

@@ -88,6 +88,7 @@ def changed(trace, intervention):
 def _hiding(mask, N, keys):
     if not keys:
         return mask
+    mask = mask.settled()  # a key that a person hides is hidden from every query
     padded = np.zeros((N, mask.num_keys), bool) if mask.padded is None else mask.padded.copy()  # [N, S]
     padded[:, list(keys)] = True
     return replace(mask, padded=padded)

@@ -11,7 +11,7 @@ up to a third of the product's time, more keys leave the caches. With that the p
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -147,7 +147,8 @@ class Maps:
 
     def reach(self, start, stop):
         """(first, last) of the real keys that these queries may see at most."""
-        return tuple(map(int, self.mask.reach(start, stop))) if self.finite else (0, self.mask.num_keys)
+        every = not self.finite or (self.mask.may_spare and self.mask.spared(start, stop).any())
+        return (0, self.mask.num_keys) if every else tuple(map(int, self.mask.reach(start, stop)))
 
     def rows_into(self, s, head, k, mask, start, first):
         """The weights of the queries from ``start`` on for the real keys from ``first`` on and the extra columns, into s [rows, seen]."""
@@ -279,14 +280,13 @@ def rows_of(attention, start, stop):
     dense = mask.hidden(start, stop)[..., : mask.num_keys]  # [1|N, 1|H, rows, S without extra]
     own = Mask(stop - start, mask.num_keys, mask.extra, dense=dense, bias=None if bias is None else bias[..., : mask.num_keys])
     sight = Sight.of(L, call.k.shape[2], rows=(start, stop), shape=(stop - start, call.k.shape[2]))
-    about = (call.k, call.v, own, call.scale, call.out_weight, call.out_bias, tokens.seen(sight), call.name)
-    return Call(call.q[:, :, start:stop], *about)
+    return replace(call, q=call.q[:, :, start:stop], mask=own, tokens=tokens.seen(sight))
 
 
 def _hidden(mask, sight):
     """[rows, columns] bool: blocks of which every cell is hidden by a Mask in all of its heads."""
     down, across = (sight.starts(side) for side in (0, 1))
-    if mask.dense is not None:
+    if mask.dense is not None or mask.may_spare:
         rows = np.stack([mask.hidden(*ends)[0].all(axis=(0, 1)) for ends in pairwise(down)])  # [rows, S]
         return np.logical_and.reduceat(rows[:, slice(*sight.columns)], across[:-1] - across[0], axis=1)
     visible = np.ones(mask.num_keys, bool) if mask.padded is None else ~mask.padded[0]  # [S without extra]

@@ -11,13 +11,15 @@ from mha_viz.core.trace import Trace
 CLOSE = {"bfloat16": 1e-2, "float16": 1e-2, "float32": 1e-3, "float64": 1e-3}
 
 
-def trace_of_maps(weights, tokens=None, name="attention", close=None, dtype=None):
+def trace_of_maps(weights, tokens=None, name="attention", close=None, dtype=None, used=None):
     """A Trace of ``weights`` [N, H, L, S] after softmax, whose rows sum to 1 or hold NaN; Tokens where None are numbers.
 
     Softmax is never applied: rows that do not sum to 1 are refused, with what they look like. What the rows do not say stays
     unknown. A key with weight exactly 0 in every head of a query is taken for hidden from it, as a mask leaves it: the softmax of
     finite scores is never 0, unless it is more than 100 below the largest. ``dtype`` is the type that they were computed in, by
-    name, their own where None; ``close`` how far from 1 a row's sum may be, ``CLOSE`` of that type where None.
+    name, their own where None; ``close`` how far from 1 a row's sum may be, ``CLOSE`` of that type where None. ``used``
+    [N, H, L, S] is what multiplied the values where a model changed its weights after softmax: the Trace's ``weights``, of which
+    rows may have any sum, beside its ``probabilities``.
     """
     half = str(getattr(weights, "dtype", "")) == "torch.bfloat16"
     weights = own(as_array("weights", weights))
@@ -26,12 +28,15 @@ def trace_of_maps(weights, tokens=None, name="attention", close=None, dtype=None
         raise Wrong("weights", Shape(weights.shape), "must be [N, H, L, S], and no axis empty.")
     check_rows(weights, CLOSE[dtype] if close is None else close)
     N, _, L, S = weights.shape
+    used = weights if used is None else own(as_array("used", used))
+    if used.shape != weights.shape:
+        raise Wrong("used", Shape(used.shape), f"must be as large as the weights, {weights.shape}.")
     undefined = np.isnan(weights).all(axis=-1)  # [N, H, L]
     hidden = ((weights == 0) | undefined[..., None]).all(axis=1, keepdims=True)  # [N, 1, L, S]
     fields = {
         "probabilities": weights,
-        "weights": weights,
-        "mean_weights": lambda _: read_only(weights.mean(axis=1)),  # [N, L, S]
+        "weights": used,
+        "mean_weights": lambda _: read_only(used.mean(axis=1)),  # [N, L, S]
         "mask": read_only(np.broadcast_to(hidden, weights.shape) | undefined[..., None]),
         "mask_bias": None,
         "keep_scale": None,

@@ -17,6 +17,9 @@ class Mask:
 
     ``padded`` [N, S] bool hides keys, ``dense`` [1|N, 1|H, 1|L, S] bool hides pairs. ``bias`` [1|N, 1|H, 1|L, S], finite, is
     added to the scaled scores: a −inf in a person's mask is True in ``dense`` and 0 in ``bias``.
+
+    ``number`` is what the model adds where a key is hidden. A finite one, such as the smallest of a dtype, hides a key only while
+    the query has others: of a query that would lose all its keys none is hidden, and each gets the number.
     """
 
     num_queries: int
@@ -27,6 +30,7 @@ class Mask:
     padded: np.ndarray | None = None
     dense: np.ndarray | None = None
     bias: np.ndarray | None = None
+    number: float = -np.inf
 
     @property
     def empty(self):
@@ -59,6 +63,8 @@ class Mask:
         """Of one head alone: add to ``scores`` [rows, columns] of queries from ``start`` and real keys from ``first``, in place, −inf
         where a query may not attend, and the bias."""
         stop, last = start + scores.shape[0], first + scores.shape[1]
+        spared = self.spared(start, stop)[0, 0, :, 0] if self.may_spare else np.zeros(stop - start, bool)  # [rows]
+        unhidden = scores[spared]  # [spared rows, columns]
         position = np.arange(start, stop)[:, None] + self.num_keys - self.num_queries  # [rows, 1]
         nearest, farthest = int(position[0, 0]), int(position[-1, 0])
 
@@ -77,11 +83,35 @@ class Mask:
             scores += np.where(self.padded[0, first:last], np.float32(-np.inf), np.float32(0))  # [columns]
         if self.dense is not None:
             np.add(scores, -np.inf, out=scores, where=_rows(self.dense, start, stop)[0, 0, :, first:last])
+        scores[spared] = unhidden + scores.dtype.type(self.number if spared.any() else 0)
         if self.bias is not None:
             scores += _rows(self.bias, start, stop)[0, 0, :, first:last]
 
+    @property
+    def may_spare(self):
+        """True where a query that would lose all its keys keeps them."""
+        return not self.extra and np.isfinite(self.number)
+
+    def spared(self, start=0, stop=None):
+        """[1|N, 1|H, rows, 1] bool: the queries from ``start`` to ``stop`` that would lose all keys, and keep them."""
+        hidden = self._ruled_out(start, stop)  # [1|N, 1|H, rows, S]
+        return hidden.all(axis=-1, keepdims=True) & self.may_spare
+
+    def settled(self):
+        """The same Mask as one that hides by −∞: what it spares is told row by row, where it spares any."""
+        if not (self.may_spare and self.spared().any()):
+            return replace(self, number=-np.inf)
+        return Mask(self.num_queries, self.num_keys, dense=self.hidden(), bias=self.added())
+
     def hidden(self, start=0, stop=None):
         """[1|N, 1|H, rows, S + extra] bool: True where queries ``start`` to ``stop`` may not attend."""
+        hidden = self._ruled_out(start, stop)
+        if self.may_spare:
+            hidden = hidden & ~hidden.all(axis=-1, keepdims=True)
+        return self._with_extra(hidden, False)
+
+    def _ruled_out(self, start, stop):
+        """[1|N, 1|H, rows, S] bool: what the rules hide, whatever hides it."""
         stop = self.num_queries if stop is None else stop
         hidden = np.zeros((1, 1, stop - start, self.num_keys), bool)
         if self.causal or self.window is not None:
@@ -95,13 +125,16 @@ class Mask:
             hidden = hidden | self.padded[:, None, None, :]  # [N, 1, rows, S]
         if self.dense is not None:
             hidden = hidden | _rows(self.dense, start, stop)  # [N, 1|H, rows, S]
-        return self._with_extra(hidden, False)
+        return hidden
 
     def added(self, start=0, stop=None):
         """[1|N, 1|H, 1|rows, S + extra] float: what is added to the scaled scores of these queries; None where nothing is."""
-        if self.bias is None:
-            return None
-        return self._with_extra(_rows(self.bias, start, stop), 0)
+        added = None if self.bias is None else _rows(self.bias, start, stop)  # [1|N, 1|H, 1|rows, S]
+        spared = self.spared(start, stop) if self.may_spare else np.False_  # [1|N, 1|H, rows, 1]
+        if spared.any():
+            number = np.where(spared, np.float64(self.number), 0)  # [1|N, 1|H, rows, 1]
+            added = np.broadcast_to(number, (*number.shape[:3], self.num_keys)) if added is None else added + number
+        return None if added is None else self._with_extra(added, 0)
 
     def _with_extra(self, array, value):
         if not self.extra:

@@ -93,11 +93,13 @@ def _trace(call, names, filters):
     extended = tuple(item + call.extra for item in tokens.keys)
     tokens = replace(tokens, keys=extended, extra=len(call.extra))
     if weights is not None:
-        return trace_of_maps(weights, tokens, call.name, dtype=str(call.dtype).removeprefix("torch."))
+        dtype = str(call.dtype).removeprefix("torch.")
+        return trace_of_maps(weights, tokens, call.name, dtype=dtype, used=call.arrays.get("used"))
     out_weight, out_bias = call.out
     made = Call(
-        **call.arrays, mask=call.mask, scale=call.scale, out_weight=out_weight, out_bias=out_bias, tokens=tokens, name=call.name
-    )
+        **call.arrays, mask=call.mask, scale=call.scale, out_weight=out_weight, out_bias=out_bias, tokens=tokens, name=call.name,
+        without_key=call.without_key,
+    )  # fmt: skip
     return trace_of_call(made, later=True)
 
 

@@ -6,19 +6,18 @@ from dataclasses import dataclass
 import torch
 
 from mha_viz.core.rules import Wrong
+from mha_viz.sources.capture.agreement import close, gap, gives_zero, rows_of, some_rows, weights_of
 from mha_viz.sources.capture.axes import Axis, Unclear, arranged, leaves
-from mha_viz.sources.capture.masks import row_without_key, split, symbolic, together, version
+from mha_viz.sources.capture.masks import FILLED, joined, of_floats, row_without_key, symbolic, together, version
 from mha_viz.sources.capture.scores import Scores, Weights
-
-ROWS = 64  # queries, spread over all, in which the mask that was seen is held against the model's own weights
-CLOSE = {torch.float16: 3e-2, torch.bfloat16: 3e-2}  # how far weights may be off there; 1e-4 in other dtypes
 
 
 @dataclass(eq=False)
 class Attended:
     """Weights times values, waiting for what becomes of its ``result``, which tells heads and output projection.
 
-    ``q``, ``k``, ``v`` and ``result`` are (tensor, axes). ``weights`` is None where one operator did it all.
+    ``q``, ``k``, ``v`` and ``result`` are (tensor, axes). ``weights`` is None where one operator did it all. ``used`` is what
+    multiplied the values, None where that is the softmax, or was before dropout.
     """
 
     module: object
@@ -30,6 +29,8 @@ class Attended:
     result: tuple
     keys: Axis
     weights: Weights | None = None
+    used: tuple | None = None
+    dropped: bool = False  # in the one operator that did it all
     heads: tuple | None = None  # what stands side by side with the numbers of the values
     out: tuple | None = None
     kept: object = None
@@ -82,9 +83,9 @@ def keep(run, attended, layout=None):
         return
     try:
         items, heads, queries = _told(attended, layout) if layout else _found(run, attended)
-        q, k, v, weights, result = _arranged(attended, items, heads, queries)
+        q, k, v, weights, used, result = _arranged(attended, items, heads, queries)
         groups = [items, heads, queries, list(attended.keys.leaves)]
-        mask, least = _mask(run.memory, attended.scores, groups)
+        mask = _mask(run.memory, attended.scores, groups, absorbs=weights is not None)
         q = _times(q, attended.scores, groups)
     except Unclear:
         run.note('the axes of its attention cannot be told; pass layout, such as layout="NHLD".', name)
@@ -93,20 +94,55 @@ def keep(run, attended, layout=None):
         run.note("q, k or v were changed in place after they were used; they are kept as they are now.", name)
     N, _, L, _ = q.shape
     S = k.shape[2]
-    maps = None if weights is None or _tells(run, attended.scores, q, k, mask, weights, name) else weights
-    if least and weights is not None and maps is None and row_without_key(mask):
-        run.minimum(name)
+    scale, zero = attended.scores.scale, False
+    if weights is None:
+        maps = None
+        if not attended.dropped:
+            zero = gives_zero(mask, result.transpose(1, 2))
+            run.compare(name, gap(q, k, v, mask, scale, zero, result), q.dtype)
+        zero = zero or attended.dropped
+    else:
+        if attended.weights.version != version(attended.weights.given[0]) and attended.scores.changed is None:
+            weights = weights_of(q, k, mask, scale, [(0, L)]).to(weights.dtype)  # as they were before they were changed in place
+        shown = weights.masked_fill((weights == 0).all(dim=-1, keepdim=True), torch.nan)  # flex_attention gives 0 to such rows
+        zero = used is not None and _zeroed(shown, used)
+        used = None if used is None or zero or _alike(shown, used) else used
+        maps = shown if used is not None or not _tells(run, attended.scores, q, k, mask, shown, name) else None
+        if used is not None:
+            _say_changed(run, attended.weights, name)
+    if maps is None and row_without_key(mask):
+        if mask.may_spare:
+            run.minimum(name)
+        elif zero:
+            run.zero(name)
     if maps is not None and maps.dtype == torch.bfloat16:
-        maps = maps.half()  # whose sums may be as rough
+        maps, used = maps.half(), used if used is None else used.half()  # whose sums may be as rough
     k, v = _grouped(k, v)
     one = run.one_sequence(module, L, S, mask.causal or L == S)
     padding = torch.from_numpy(mask.padded).expand(N, L) if one and L == S and mask.padded is not None else None
     attended.kept = run.keep(
-        module, q, k, v, mask, scale=attended.scores.scale, one_sequence=one, query_padding=padding, out=attended.out,
-        weights=weights, maps=maps, order=attended.order, result=result.transpose(1, 2),
+        module, q, k, v, mask, scale=scale, one_sequence=one, query_padding=padding, out=attended.out, weights=weights, maps=maps,
+        used=used, order=attended.order, result=result.transpose(1, 2), without_key="zero" if zero else "nan",
     )  # fmt: skip
-    if weights is None and row_without_key(mask):
-        run.note("scaled_dot_product_attention gives 0 to a query that has no key left; its row is shown as undefined.", name)
+
+
+def _zeroed(weights, used):
+    """True where the values were multiplied with these weights, but with 0 in rows without a distribution."""
+    empty = weights.isnan().all(dim=-1, keepdim=True)
+    return bool(empty.any()) and _alike(weights.masked_fill(empty, 0), used)
+
+
+def _alike(weights, used):
+    exact = used.dtype == weights.dtype and used.dtype in (torch.float32, torch.float64)
+    return torch.allclose(weights.float(), used.float(), rtol=0, atol=1e-6 if exact else 1e-2, equal_nan=True)
+
+
+def _say_changed(run, weights, name):
+    how = " and ".join(weights.changed) or "something"
+    run.note(
+        f"weights are changed by {how} after softmax. The maps show what multiplied the values; the softmax is beside it "
+        "(probabilities).", name,
+    )  # fmt: skip
 
 
 def _found(run, attended):
@@ -149,7 +185,8 @@ def _told(attended, layout):
 
 
 def _arranged(attended, items, heads, queries):
-    """q [N, H, L, D], k [N, H, S, D], v [N, H, S, Dv], the model's own weights [N, H, L, S] or None, and result [N, H, L, Dv]."""
+    """q [N, H, L, D], k [N, H, S, D], v [N, H, S, Dv], the model's own softmax [N, H, L, S] and what multiplied v, or None each, and
+    result [N, H, L, Dv]."""
     keys, inner, numbers = list(attended.keys.leaves), list(attended.scores.product.inner.leaves), attended.numbers
     counts = [math.prod(leaf.size for leaf in group) for group in (items, heads)]
     q, k, v, result = (
@@ -161,10 +198,11 @@ def _arranged(attended, items, heads, queries):
             (attended.result, queries, numbers),
         )
     )
-    weights = attended.weights
-    if weights is not None:
-        weights = arranged(*weights.given, [items, heads, queries, keys]).expand(*counts, -1, -1)
-    return q, k, v, weights, result
+    softmax, used = (
+        pair and arranged(*pair, [items, heads, queries, keys]).expand(*counts, -1, -1)
+        for pair in (attended.weights and attended.weights.given, attended.used)
+    )
+    return q, k, v, softmax, used, result
 
 
 def _times(q, scores, groups):
@@ -178,8 +216,8 @@ def _times(q, scores, groups):
     return q
 
 
-def _mask(memory, scores, groups):
-    """(Mask, whether a number hides in it, not −∞) of the scores, for the leaves of N, H, L and S."""
+def _mask(memory, scores, groups, absorbs):
+    """The Mask of the scores, for the leaves of N, H, L and S; ``absorbs`` says that masks are added in the dtype of the scores."""
     L, S = (math.prod(leaf.size for leaf in group) for group in groups[2:])
     places = {leaf: place for place, leaf in enumerate(leaf for group in groups for leaf in group)}
     sizes = tuple(tuple(leaf.size for leaf in group) for group in groups)
@@ -188,37 +226,31 @@ def _mask(memory, scores, groups):
         arrangement = tuple(tuple(places.get(leaf) for leaf in leaves([axis])) for axis in axes)
         return memory.of(tensor, (make, how, arrangement, sizes), lambda: make(arranged(tensor, axes, groups), L, S, *how))
 
-    found = [remembered(_mask_of_bools, *hidden) for hidden in scores.hidden]
-    found += [remembered(_mask_of_floats, *bias) for bias in scores.bias]
-    return together([symbolic(L, S), *scores.rules, *(mask for mask, _ in found)]), any(least for _, least in found)
+    filled = [remembered(_mask_of_bools, *hidden[:3]) for hidden in scores.hidden if hidden[3] > float("-inf")]
+    found = [joined(filled, FILLED)] if filled else []
+    found += [remembered(_mask_of_bools, *hidden[:3]) for hidden in scores.hidden if hidden[3] == float("-inf")]
+    for tensor, axes, factor in scores.bias:
+        found += remembered(_masks_of_floats, tensor, axes, factor, absorbs and tensor.dtype == torch.float16)
+    return together([symbolic(L, S), *scores.rules, *found])
 
 
-def _mask_of_bools(mask, L, S, shown, value):
-    return symbolic(L, S, mask.bool() != shown), value > float("-inf")
+def _mask_of_bools(mask, L, S, shown):
+    return symbolic(L, S, mask.bool() != shown)
 
 
-def _mask_of_floats(added, L, S, factor):
-    hidden, bias = split(added * factor if factor != 1 else added)
-    if bias is not None and bias.shape[3] < S:
-        bias = None  # what is the same for all keys changes no weight
-    return symbolic(L, S, hidden, bias), bool((hidden & added.isfinite()).any())
+def _masks_of_floats(added, L, S, factor, absorbs):
+    return of_floats(added * factor if factor != 1 else added, L, S, absorbs=absorbs)
 
 
 def _tells(run, scores, q, k, mask, weights, name):
     """True where q, k and the mask give the model's own ``weights``; else a note says what was not followed."""
     if scores.changed is None:
-        L = weights.shape[2]
-        rows = torch.linspace(0, L - 1, min(L, ROWS)).round().long().tolist()
-        exact = torch.float64 if q.dtype == torch.float64 else torch.float32
-        logits = (q[:, :, rows].to(exact) * scores.scale) @ k.to(exact).transpose(-2, -1)  # [N, H, rows, S]
-        hidden, added = torch.from_numpy(mask.hidden()), mask.added()
-        if added is not None:
-            logits = logits + _rows(torch.from_numpy(added), rows).to(logits)
-        hidden = _rows(hidden, rows).to(logits.device)
-        own = weights[:, :, rows].to(exact)
-        left = ~hidden.all(dim=-1).expand(own.shape[:3])  # a row without keys is whatever the model makes of it
-        off = (logits.masked_fill(hidden, -torch.inf).softmax(dim=-1) - own).abs()[left & own.isfinite().all(dim=-1)]
-        if off.numel() == 0 or off.max() <= CLOSE.get(q.dtype, 1e-4):
+        runs = some_rows(weights.shape[2])
+        made = weights_of(q, k, mask, scores.scale, runs)  # [N, H, rows, S]
+        own = rows_of(weights, runs).to(made.dtype)
+        finite = own.isfinite().all(dim=-1)  # [N, H, rows]
+        off = (made - own).abs()[finite]
+        if off.numel() == 0 or off.max() <= close(q.dtype):
             return True
     what = f"scores are changed by {scores.changed}" if scores.changed else "what happens to the scores cannot be told"
     run.note(f"{what} between their product and softmax, so its maps are kept, without q, k and v.", name)
@@ -235,7 +267,3 @@ def _grouped(k, v):
         if all(bool((t == t[:, :, :1]).all()) for t in groups):
             return tuple(t[:, :, 0] for t in groups)
     return k, v
-
-
-def _rows(tensor, rows):
-    return tensor if tensor.shape[2] == 1 else tensor[:, :, rows]

@@ -25,6 +25,7 @@ class Kept:
     extra: tuple[str, ...]
     query_padding: np.ndarray | None
     dtype: torch.dtype
+    without_key: str = "nan"
     out: tuple = (None, None)
     trouble: object = None
 

@@ -8,6 +8,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from mha_viz.core.mask import Mask
 
+FILLED = -1e30  # for a number that scores are set to: nothing is left of them beside it, in any dtype, and twice it is finite
 BLOCK = 1024  # queries whose rows of a dense mask are looked at together
 
 
@@ -41,6 +42,23 @@ def split(mask):
     return hidden, bias if bias.any() else None
 
 
+def of_floats(mask, L, S, extra=0, absorbs=False):
+    """The Masks, by −∞ and by a number, of a ``mask`` [1|N, 1|H, 1|L, 1|S] of floats that is added to the scores.
+
+    ``absorbs`` says that nothing is left of a score beside such a number, as where both are added in float16.
+    """
+    hidden, bias = split(mask)
+    if bias is not None and bias.shape[3] < S:
+        bias = None  # what is the same for all keys changes no weight
+    never = mask == -torch.inf
+    by_number = hidden & ~never
+    if not by_number.any():
+        return (symbolic(L, S, hidden, bias, extra),)
+    number = FILLED if absorbs else float(mask[by_number].max())
+    found = replace(symbolic(L, S, hidden if not never.any() else by_number, bias, extra), number=number)
+    return (found, symbolic(L, S, never, None, extra)) if never.any() else (found,)
+
+
 def symbolic(L, S, hidden=None, bias=None, extra=0):
     """The Mask of ``hidden`` (bool) and ``bias`` (floats), tensors [1|N, 1|H, 1|L, 1|S] or None, as rules where they are such.
 
@@ -65,8 +83,28 @@ def symbolic(L, S, hidden=None, bias=None, extra=0):
 
 
 def together(masks):
-    """One Mask that hides what any of these hides, and adds what they all add; they are of one call."""
-    first, *others = masks
+    """One Mask that hides what any of these hides, and adds what they all add; they are of one call.
+
+    Where only one of them hides, or all of them by −∞, its rules stay rules. So they do where no query loses all its keys; else
+    the numbers that hide in that query's row are added up, as the model adds them.
+    """
+    hiding = [mask for mask in masks if not replace(mask, bias=None).empty]
+    found = joined(masks)
+    if not np.isfinite([mask.number for mask in hiding]).any() or not row_without_key(found):
+        return found
+    if len(hiding) == 1:
+        return replace(found, number=hiding[0].number)
+    with np.errstate(over="ignore"):
+        added = sum(np.where(joined([mask]).hidden(), np.float32(mask.number), np.float32(0)) for mask in hiding)
+    spared = found.hidden().all(axis=-1, keepdims=True)  # [1|N, 1|H, L, 1]
+    hidden = np.where(spared, np.isneginf(added), found.hidden())  # [1|N, 1|H, L, S]
+    bias = np.where(spared & ~hidden, added, 0) + (0 if found.bias is None else found.bias)
+    return Mask(found.num_queries, found.num_keys, found.extra, dense=hidden, bias=bias.astype(np.float32))
+
+
+def joined(masks, number=-np.inf):
+    """One Mask that hides by ``number`` what any of these hides, and adds what they all add."""
+    first, *others = (replace(mask, number=number) for mask in masks)
     for mask in others:
         windows = [m.window for m in (first, mask) if m.window is not None]
         first = replace(
@@ -112,6 +150,7 @@ def row_without_key(mask):
         return False
     L, S = mask.num_queries, mask.num_keys
     if mask.dense is not None:
+        mask = replace(mask, number=-np.inf)
         return any(mask.hidden(start, min(start + BLOCK, L)).all(axis=-1).any() for start in range(0, L, BLOCK))
     position = np.arange(L) + S - L  # [L]
     window = S + L if mask.window is None else mask.window

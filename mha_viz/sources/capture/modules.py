@@ -8,8 +8,9 @@ from torch import nn
 from torch.nn import functional as F
 
 from mha_viz.core.engine import project_heads
+from mha_viz.sources.capture.agreement import gap, gives_zero
 from mha_viz.sources.capture.beneath import NoNumbers, alone, batched, has_numbers, mapped, plain
-from mha_viz.sources.capture.masks import split, symbolic, together
+from mha_viz.sources.capture.masks import of_floats, row_without_key, split, symbolic, together
 
 FAST = nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.TransformerEncoder  # what has a fast path
 ARGUMENTS = {cls: inspect.signature(cls.forward) for cls in FAST}
@@ -71,7 +72,7 @@ def from_module(run, module, given, output):
             run.note(sentence, run.names[module])
             attn_mask = hint
     kept = multihead(run, module, (query, key, value), items_first, module.num_heads, parameters(module), module.add_zero_attn, padding,
-              attn_mask, module.dropout if module.training else 0.0, result)  # fmt: skip
+              attn_mask, module.dropout if module.training else 0.0, result, not given["need_weights"])  # fmt: skip
     if run.watch:
         run.watch.result(kept.order, given_output)
 
@@ -117,18 +118,21 @@ def from_function(run, module, args, kwargs, output):
         attn_mask = _top_left(attn_mask)  # believed: the mask itself is never read
     multihead(run, module, (query, key, value), False, given["num_heads"], W, given["add_zero_attn"],
               padding if padding is None or query.dim() == 3 else padding[None], attn_mask,
-              given["dropout_p"] if given["training"] else 0.0, (output[0], False))  # fmt: skip
+              given["dropout_p"] if given["training"] else 0.0, (output[0], False), not given["need_weights"])  # fmt: skip
 
 
-def multihead(run, module, inputs, items_first, num_heads, W, add_zero_attn, padding, attn_mask, dropout, result):
+def multihead(
+    run, module, inputs, items_first, num_heads, W, add_zero_attn, padding, attn_mask, dropout, result, no_weights=False
+):  # fmt: skip
     """Keep one call: query, key and value before projection, masks as ``nn.MultiheadAttention`` takes them.
 
-    ``result`` is what the model computed, in the same order of axes, as (output, items first), or None. Along each level of
-    ``torch.vmap`` there are more batch items.
+    ``result`` is what the model computed, in the same order of axes, as (output, items first), or None; ``no_weights`` says that no
+    weights were asked for. Along each level of ``torch.vmap`` there are more batch items.
     """
     name = run.names[module]
     if not has_numbers(inputs[0]):
         raise NoNumbers
+    absorbs = inputs[0].dtype == torch.float16 and not no_weights
     places = [next(i for i, other in enumerate(inputs) if other is x) for x in inputs]  # which of them are one tensor
     kinds = tuple(W)
 
@@ -141,18 +145,18 @@ def multihead(run, module, inputs, items_first, num_heads, W, add_zero_attn, pad
     q, k, v = (t.unflatten(-3, (-1, num_heads)).flatten(0, len(levels)) for t in (q, k, v))  # [times·N, H, L|S + extra, D]
     N, L, S = len(q) // times, q.shape[2], inputs[1].shape[1 if items_first else 0]
     query, key = inputs[:2]
-    out = (
-        (None, None)
-        if batched(W["out_proj.weight"]) or batched(W.get("out_proj.bias"))
-        else tuple(alone(W.get(kind)) for kind in ("out_proj.weight", "out_proj.bias"))
-    )
+    one_projection = not (batched(W["out_proj.weight"]) or batched(W.get("out_proj.bias")))
+    out = tuple(alone(W.get(kind)) if one_projection else None for kind in ("out_proj.weight", "out_proj.bias"))
     labels = ("bias_k",) * ("bias_k" in W) + ("zero",) * add_zero_attn
     rules = [symbolic(L, S, extra=len(labels))]
     if attn_mask is not None:
         shape = (1, 1, L, S) if attn_mask.dim() == 2 else (N, num_heads, L, S)
-        rules.append(_rules(run, name, attn_mask, shape, times, L, S, len(labels)))
+        rules += _rules(run, attn_mask, shape, times, L, S, len(labels), absorbs)
     if padding is not None:
-        rules.append(_rules(run, name, padding, (N, 1, 1, S), times, L, S, len(labels)))
+        rules += _rules(run, padding, (N, 1, 1, S), times, L, S, len(labels), absorbs)
+    mask = together(rules)
+    if mask.may_spare and row_without_key(mask):
+        run.minimum(name)
     if dropout:
         run.note(f"dropout is on (train mode, p = {dropout:g}); weights are those before it.", name)
     own = query is key
@@ -160,8 +164,17 @@ def multihead(run, module, inputs, items_first, num_heads, W, add_zero_attn, pad
     if own and padding is not None and query_padding is None:
         query_padding = split(padding)[0]  # bool masks reach a layer as −∞ where another mask holds floats
     query_padding = query_padding if query_padding is None else query_padding.repeat(times, 1)  # [times·N, S]
-    return run.keep(module, q, k, v, together(rules), scale=math.sqrt(1 / q.shape[3]), one_sequence=own or together(rules).causal,
-             extra=labels, query_padding=query_padding, out=out, result=_items_first(result))  # fmt: skip
+    scale, result = math.sqrt(1 / q.shape[3]), _items_first(result)
+    if result is not None and not dropout:
+        no_weights = gives_zero(mask, result)
+        if one_projection:
+            run.compare(name, gap(q, k, v, mask, scale, no_weights, result, out), q.dtype)
+    if no_weights and row_without_key(mask):
+        run.zero(name)
+    return run.keep(
+        module, q, k, v, mask, scale=scale, one_sequence=own or mask.causal, extra=labels, query_padding=query_padding, out=out,
+        result=result, without_key="zero" if no_weights else "nan",
+    )  # fmt: skip
 
 
 def parameters(module):
@@ -174,22 +187,17 @@ def parameters(module):
     return {name: tensor for name, tensor in W.items() if tensor is not None}
 
 
-def _rules(run, name, mask, shape, times, L, S, extra):
-    """The Mask of a ``mask`` that a person gave, seen at this ``shape``: [1|N, 1|H, 1|L, S]; for N items so many ``times``."""
+def _rules(run, mask, shape, times, L, S, extra, absorbs):
+    """The Masks of a ``mask`` that a person gave, seen at this ``shape``: [1|N, 1|H, 1|L, S]; for N items so many ``times``."""
 
     def make():
         shaped = mask.reshape(shape)
         shaped = shaped.repeat(times, 1, 1, 1) if len(shaped) > 1 else shaped  # [1|times·N, 1|H, 1|L, S]
         if mask.dtype == torch.bool:
-            return symbolic(L, S, shaped, None, extra), False
-        hidden, bias = split(shaped)
-        least = bool((hidden.all(dim=-1) & ~shaped.isneginf().all(dim=-1)).any())
-        return symbolic(L, S, hidden, bias, extra), least
+            return (symbolic(L, S, shaped, None, extra),)
+        return of_floats(shaped, L, S, extra, absorbs)
 
-    found, least = run.memory.of(mask, (shape, times, extra), make)
-    if least:
-        run.minimum(name)
-    return found
+    return run.memory.of(mask, (shape, times, extra, absorbs), make)
 
 
 def _top_left(attn_mask):

@@ -120,6 +120,8 @@ class Operators(TorchFunctionMode):
         elif name == "__setitem__":
             if tensor is args[0] and isinstance(tag, Scores):
                 self.tags[tensor] = _assigned(tag, *args)
+            elif tensor is args[0] and isinstance(tag, Weights):
+                self.tags[tensor] = tag.after("an assignment", tensor)
         elif name == "softmax":
             if isinstance(tag, Scores):
                 self._softmax(module, tag, args, kwargs, output)
@@ -165,10 +167,7 @@ class Operators(TorchFunctionMode):
             return tag.after(name, args, kwargs, tensor, output.shape)
         if output.shape != tensor.shape:
             return None
-        self.run.note(
-            f"weights are changed by {name} after softmax; they are kept as softmax gave them.", self.run.names[module]
-        )
-        return tag
+        return tag.after(name, output)
 
     def _dropped(self, module, tag, name, args, kwargs):
         if not (_argument(args, kwargs, 2, "training", True) and _argument(args, kwargs, 1, "p", 0.5) > 0):
@@ -177,6 +176,7 @@ class Operators(TorchFunctionMode):
             return replace(tag, changed=name)
         if isinstance(tag, Weights):
             self.run.note("dropout is on (train mode); weights are those before it.", self.run.names[module])
+            return replace(tag, dropped=True)
         return tag
 
     def _softmax(self, module, tag, args, kwargs, output):
@@ -217,7 +217,8 @@ class Operators(TorchFunctionMode):
             return
         axes[numbers[0]] = (Axis(values.shape[others.index(numbers[0])]),)
         v, own = plain(values, [axes[letter] for letter in others]), [axes[letter] for letter in out]
-        self._wait(module, weights.scores, *weights.sides, v, output, own, weights.keys, weights)
+        used = weights.last if weights.dropped else plain(operands[place], weights.axes)
+        self._wait(module, weights.scores, *weights.sides, v, output, own, weights.keys, weights=weights, used=used)
 
     def _sdpa(self, module, args, kwargs, output):
         query, key, value = (_argument(args, kwargs, i, name, None) for i, name in enumerate(("query", "key", "value")))
@@ -244,7 +245,7 @@ class Operators(TorchFunctionMode):
         if dropout:
             self.run.note(f"dropout is on (p = {dropout:g}); weights are those before it.", name)
         v = _repeated(value, [*batch, (keys,), (numbers,)], heads)
-        self._wait(module, scores, q, k, v, output, [*batch, (rows,), (numbers,)], keys)
+        self._wait(module, scores, q, k, v, output, [*batch, (rows,), (numbers,)], keys, dropped=bool(dropout))
 
     def _flex(self, module, args, output):
         self.run.seen_flex = True
@@ -255,14 +256,14 @@ class Operators(TorchFunctionMode):
         axes = [*batch, (rows,), (keys,)]
         scores, weights = flex.followed(Scores(Product((q, k), inner), axes, args[5]), keys, axes, args)
         v = _repeated(value, [*batch, (keys,), (numbers,)], H)
-        self._wait(module, scores, q, k, v, output, [*batch, (rows,), (numbers,)], keys, weights)
+        self._wait(module, scores, q, k, v, output, [*batch, (rows,), (numbers,)], keys, weights=weights)
 
-    def _wait(self, module, scores, q, k, v, output, axes, keys, weights=None):
+    def _wait(self, module, scores, q, k, v, output, axes, keys, **more):
         """Attention gave ``output`` with these ``axes``: wait for what becomes of it."""
         result = plain(output, axes)
         levels = result[1][: len(result[1]) - len(axes)]
         scores = replace(scores, axes=[*levels, *scores.axes])
-        attended = Attended(module, self.run.next_order(), scores, q, k, v, result, keys, weights)
+        attended = Attended(module, self.run.next_order(), scores, q, k, v, result, keys, **more)
         self.waiting.append(attended)
         self.tags[output] = Result(attended, axes)
         if self.run.watch:

@@ -10,6 +10,7 @@ import torch
 
 from mha_viz.core.rules import Wrong, whole
 from mha_viz.sources.capture import budget, masks, modules
+from mha_viz.sources.capture.agreement import close
 from mha_viz.sources.capture.axes import Unclear
 from mha_viz.sources.capture.beneath import NoNumbers, beneath
 from mha_viz.sources.capture.kept import Kept
@@ -135,9 +136,21 @@ class Run:
     def minimum(self, name):
         """Say that this module hides by a number."""
         self.note(
-            "hidden keys get a number in place of −∞. Where a query has no key left the model weighs all of them; here such a row is "
-            "undefined.", name,
-        )  # fmt: skip
+            "hidden keys get a number in place of −∞. A query with no key left weighs all of them, as its row shows.", name
+        )
+
+    def zero(self, name):
+        """Say that this module gives 0 to a query without a key."""
+        self.note(
+            "scaled_dot_product_attention gives 0 to a query that has no key left: its weights are undefined (NaN), its output is not.",
+            name,
+        )
+
+    def compare(self, name, off, dtype):
+        """Say so where this module's own output is ``off``, relative to its largest number, from what follows from what is kept."""
+        if off > close(dtype):
+            how = f"by {off:.2g} of its largest number" if off < float("inf") else "in which numbers are finite"
+            self.note(f"the model's own output differs {how} from what follows from q, k, v and the mask that are recorded.", name)
 
     def called(self, module):
         """Count a call of ``module``."""
@@ -170,11 +183,12 @@ class Run:
 
     def keep(
         self, module, q, k, v, mask, *, scale, one_sequence, extra=(), query_padding=None, out=None, weights=None,
-        maps=None, result=None, order=None,
+        maps=None, used=None, result=None, without_key="nan", order=None,
     ):  # fmt: skip
         """Keep one call of ``module``: q [N, H, L, D], k [N, G, S, D] and v [N, G, S, Dv] as tensors, after filters.
 
-        ``maps`` [N, H, L, S] is kept in their place where the mask and they do not tell the weights. ``weights`` [N, H, L, S] and
+        ``maps`` [N, H, L, S] is kept in their place where the mask and they do not tell the weights, and ``used`` beside it where
+        something else than it multiplied the values. ``without_key`` is as in a Call. ``weights`` [N, H, L, S] and
         ``result`` [N, L, …] are the model's own, looked through for NaN only. Returns the Kept.
         """
         name = self.names[module]
@@ -184,14 +198,14 @@ class Run:
         rows = min(L, self.filters.max_length or L)
         full = N, L, mask.num_keys
         mask = masks.for_items(mask, N)
-        arrays = {"weights": maps} if maps is not None else {"q": q, "k": k, "v": v}
+        arrays = {"q": q, "k": k, "v": v} if maps is None else {"weights": maps} if used is None else {"weights": maps, "used": used}
         itemsize = 4 if q.dtype is torch.bfloat16 else q.element_size()
 
         projection = 0 if out is None or self._projection(*out) in self.projections else sum(map(_bytes, out))
 
         def size(n, m):
             if maps is not None:
-                return n * H * m * S * itemsize + projection
+                return len(arrays) * n * H * m * S * itemsize + projection
             columns = masks.keys_seen(mask, m) + mask.extra
             return budget.size_of_call(n, H, G, m, columns, q.shape[3], v.shape[3], itemsize) + projection
 
@@ -201,7 +215,7 @@ class Run:
             mask = masks.restricted(mask, items, rows)
             columns = [*range(mask.num_keys), *range(S - mask.extra, S)]
             arrays = {
-                kind: t[items][:, :, :rows] if kind in ("q", "weights") else t[items][:, :, columns]
+                kind: t[items][:, :, :rows] if kind in ("q", "weights", "used") else t[items][:, :, columns]
                 for kind, t in arrays.items()
             }
             query_padding = None if query_padding is None else query_padding[items][:, :rows]
@@ -210,7 +224,7 @@ class Run:
         kept = Kept(
             name, max(self.step, 0), order or self.next_order(), full, {kind: to_numpy(t) for kind, t in arrays.items()}, mask,
             scale, one_sequence, extra,
-            None if query_padding is None else to_numpy(query_padding), q.dtype,
+            None if query_padding is None else to_numpy(query_padding), q.dtype, without_key,
         )  # fmt: skip
         self.last_called[module] = self.step
         self.kept.append(kept)

@@ -1,11 +1,13 @@
 """Scores on their way from the product of queries and keys to softmax: scaled, hidden, added to, or changed by something else."""
 
+import math
 from dataclasses import dataclass, field, replace
 
 import torch
 
 from mha_viz.sources.capture.axes import Axis, Unclear
 from mha_viz.sources.capture.beneath import batched, plain
+from mha_viz.sources.capture.masks import version
 from mha_viz.sources.capture.products import Product
 
 LOW = -1e4  # a score that is set to this or less is hidden: its weight is 0 but where nothing else is left
@@ -58,8 +60,10 @@ class Scores:
 
     def added(self, other, sign=1):
         """With ``sign`` · ``other`` added, a number or a tensor of floats."""
-        if number(other) is not None:
+        value = number(other)
+        if value is not None and math.isfinite(value):
             return self  # softmax does not see what is added to a whole row
+        other = other if isinstance(other, torch.Tensor) else self.product.sides[0][0].new_tensor([other])  # ∞ or NaN
         if not other.is_floating_point():
             return None
         return replace(self, bias=[*self.bias, (*plain(other, last(self.axes, other)), sign)])
@@ -79,12 +83,28 @@ class Scores:
 
 @dataclass(eq=False)
 class Weights:
-    """Scores after softmax over ``keys``, which gave ``given``, (tensor, its axes); ``axes`` are those of what became of it."""
+    """Scores after softmax over ``keys``, which gave ``given``, (tensor, its axes); ``axes`` are those of what became of it.
+
+    ``version`` is that of the tensor as softmax left it. ``changed`` names the operators that changed the weights afterwards, and
+    ``last`` is what they gave, (tensor, its axes); ``dropped`` says that dropout fell on them.
+    """
 
     scores: Scores
     keys: Axis
     given: tuple
     axes: list
+    version: int | None = None
+    changed: tuple = ()
+    last: tuple | None = None
+    dropped: bool = False
+
+    def __post_init__(self):
+        self.version = version(self.given[0]) if self.version is None else self.version
+
+    def after(self, name, output):
+        """These Weights after an operator changed them, which gave ``output`` or worked in place."""
+        names = dict.fromkeys((*self.changed, *["dropout"] * self.dropped, name))
+        return replace(self, changed=tuple(names), last=plain(output, self.axes))
 
     @property
     def sides(self):

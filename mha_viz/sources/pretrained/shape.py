@@ -91,4 +91,5 @@ def _mask(mask, items, places):
     if mask.window is not None:
         near = part(Mask(mask.num_queries, mask.num_keys, window=mask.window).hidden(), 2, 3)  # [M, 1, P, P]
         dense = near if dense is None else dense | near
-    return Mask(P, P, causal=mask.causal, padded=part(mask.padded, 1), dense=dense, bias=part(mask.bias, 2, 3))
+    arrays = {"padded": part(mask.padded, 1), "dense": dense, "bias": part(mask.bias, 2, 3)}
+    return Mask(P, P, causal=mask.causal, **arrays, number=mask.number)

@@ -1,0 +1,85 @@
+"""What was kept of a call, held against what the model itself computed with it, in some of its rows."""
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from mha_viz.sources.capture.masks import BLOCK, row_without_key
+
+ROWS, SPANS = 64, 8  # queries that are looked at, in as many runs spread over all
+CLOSE = {torch.float16: 3e-2, torch.bfloat16: 3e-2}  # how far apart numbers may be there; 1e-4 in other dtypes
+
+
+def some_rows(L):
+    """The (start, stop) of runs of queries: all of them, or ``ROWS`` spread over ``L``."""
+    if L <= ROWS:
+        return [(0, L)]
+    starts = np.linspace(0, L - ROWS // SPANS, SPANS).round().astype(int).tolist()
+    return [(start, start + ROWS // SPANS) for start in starts]
+
+
+def weights_of(q, k, mask, scale, runs):
+    """[N, H, rows, S] softmax(scale · q kᵀ + mask) of these ``runs`` of queries, in float32, or float64 where q is; q, k [N, H, …]."""
+    exact = torch.float64 if q.dtype == torch.float64 else torch.float32
+    scores = (rows_of(q, runs).to(exact) * scale) @ k.to(exact).transpose(-2, -1)  # [N, H, rows, S]
+    hidden = _joined([mask.hidden(*run) for run in runs], runs).to(scores.device)  # [1|N, 1|H, rows, S]
+    added = [mask.added(*run) for run in runs]
+    if any(part is not None for part in added):
+        parts = [np.zeros((1, 1, 1, 1)) if part is None else part for part in added]
+        scores = scores + _joined(parts, runs).to(scores)
+    return scores.masked_fill(hidden, -torch.inf).softmax(dim=-1)
+
+
+def rows_of(tensor, runs):
+    """The rows of these ``runs`` along the axis before the last."""
+    return torch.cat([tensor[..., start:stop, :] for start, stop in runs], dim=-2)
+
+
+def gives_zero(mask, result):
+    """True where the model gave numbers to queries that have no key left; ``result`` [N, L, …] is its own."""
+    if not row_without_key(mask):
+        return False
+    finite = result.flatten(2).isfinite().all(dim=-1).cpu().numpy()  # [N, L]
+    for start in range(0, mask.num_queries, BLOCK):
+        stop = min(start + BLOCK, mask.num_queries)
+        empty = mask.hidden(start, stop).all(axis=-1).any(axis=1)  # [1|N, rows]
+        if (empty & finite[:, start:stop]).any():
+            return True
+    return False
+
+
+def gap(q, k, v, mask, scale, zero, result, out=None):
+    """How far the model's own ``result`` is from what q, k, v and the mask give, relative to the largest number of it.
+
+    ``result`` is [N, H, L, Dv], or [N, L, E] after the projection ``out``, (weight, bias); ``zero`` says that a query without a key
+    is given 0. NaN and infinite numbers agree with each other alone.
+    """
+    runs = some_rows(q.shape[2])
+    weights = weights_of(q, k, mask, scale, runs)
+    heads = weights @ v.to(weights.dtype)  # [N, H, rows, Dv]
+    if zero:
+        empty = _joined([mask.hidden(*run).all(axis=-1, keepdims=True) for run in runs], runs)  # [1|N, 1|H, rows, 1]
+        heads = heads.masked_fill(empty.to(heads.device), 0)
+    size = v.nan_to_num(0, 0, 0).abs().max().to(heads.dtype)
+    if out is not None:
+        weight, bias = (None if t is None else t.detach().to(heads.dtype) for t in out)
+        heads = F.linear(heads.transpose(1, 2).flatten(2), weight, bias)  # [N, rows, E]
+        size = size * weight.abs().sum(dim=-1).max()
+    own = rows_of(result, runs).to(heads.dtype)
+    both = own.isfinite() & heads.isfinite()
+    if bool((own.isfinite() != heads.isfinite()).any()):
+        return float("inf")
+    off = (own - heads).abs()[both]
+    return float(off.max() / size.clamp_min(torch.finfo(heads.dtype).tiny)) if off.numel() else 0.0
+
+
+def close(dtype):
+    """How far apart numbers that were computed in ``dtype`` may be, relative to the largest."""
+    return CLOSE.get(dtype, 1e-4)
+
+
+def _joined(parts, runs):
+    """The parts [1|N, 1|H, 1|rows, 1|S] of a mask, one for each of the ``runs``, as one tensor [1|N, 1|H, rows, 1|S]."""
+    N, H, S = (max(part.shape[axis] for part in parts) for axis in (0, 1, 3))
+    parts = [np.broadcast_to(part, (N, H, stop - start, S)) for part, (start, stop) in zip(parts, runs, strict=True)]
+    return torch.from_numpy(np.concatenate(parts, axis=2))
