@@ -39,6 +39,8 @@ def numpy_reference(s):
     off, what = relative(s.trace.probabilities, weights), "weights"
     if call.v is not None:
         mixed = weights @ call.v.repeat(groups, axis=1).astype(np.float64)  # [N, H, L, Dv]
+        if call.without_key == "zero":
+            mixed[s.trace.undefined] = 0
         off, what = max(off, relative(s.trace.head_outputs, mixed)), "weights and head outputs"
     return Measured(
         f"{what}, against softmax(scale · q kᵀ + mask) v in NumPy, float64", off, "They agree.", "They follow from other numbers.",
@@ -127,11 +129,12 @@ def _fused(s):
     groups = call.num_heads // k.shape[1]
     k, v = (x.repeat_interleave(groups, dim=1) for x in (k, v))  # [N, H, S, D]
     fused = torch.nn.functional.scaled_dot_product_attention(q, k, v, torch.tensor(s.added()), scale=call.scale)
-    rows = ~s.trace.undefined
+    zero = call.without_key == "zero"  # so the model had it from this operator
+    rows = ~s.trace.undefined | zero
     _some_defined(rows)
     return Measured(
         "scaled_dot_product_attention of the recorded q, k and v, in float64, against the head outputs shown",
-        relative(shown[rows], fused.numpy()[rows]), "They agree.", "Asking for the weights changes the output.",
+        relative(shown[rows], fused.numpy()[rows]), f"They agree.{'' if zero else _undefined(s)}", "Asking for the weights changes the output.",
         tolerance=rounding(s.trace),
     )  # fmt: skip
 

@@ -40,7 +40,11 @@ def gradients(s):
         given, parameters, added = {"q": call.q, "k": call.k, "v": call.v}, {}, torch.tensor(s.added())
 
         def run(q, k, v):
-            return mixed(q, k, v, added, call.scale).flatten(2)  # [N, L, H·D]
+            if call.without_key == "nan":
+                return mixed(q, k, v, added, call.scale).flatten(2)  # [N, L, H·D]
+            empty = added.isneginf().all(dim=-1, keepdim=True)  # [N, H, L, 1]
+            found = mixed(q, k, v, added.masked_fill(empty, 0), call.scale)  # [N, L, H, D]
+            return found.masked_fill(empty.transpose(1, 2), 0).flatten(2)  # [N, L, H·D]
 
     tokens = [torch.tensor(x, dtype=torch.float64).requires_grad_() for x in given.values()]
     rows = torch.tensor(s.real)

@@ -74,7 +74,8 @@ def _items(numbers):
 def mask_weight(s):
     hidden = s.mask & ~s.trace.undefined[..., None]  # [N, H, L, S]
     if not hidden.any():
-        raise Cannot("No key is hidden from any query here.")
+        none_left = "Keys are hidden from queries alone that have none left (undefined): there is no weight to look at."
+        raise Cannot(none_left if s.mask.any() else "No key is hidden from any query here.")
     most = float(np.abs(s.trace.weights[hidden]).max())
     bad = "Weight leaks to keys that a mask hides. A large negative number is no −∞, and 0 and 1 as floats hide nothing."
     return Measured(f"{int(hidden.sum()):,} hidden cells, against 0", most, "Every one is 0.", bad, tolerance=0)
@@ -86,7 +87,8 @@ def mask_content(s):
     blind = mask.all(axis=1) & ~s.trace.undefined.all(axis=1)[..., None]  # [N, L, S]
     keys = np.flatnonzero(blind[..., : s.trace.num_positions].any(axis=(0, 1)))
     if not keys.size:
-        raise Cannot("No key is hidden from any query here.")
+        some = "No key is hidden in every head from a query that has others: each may move its output."
+        raise Cannot(some if mask.any() else "No key is hidden from any query here.")
     keys = keys[spread(len(keys))]
     before, most = result(s.before()), 0.0
     for key in keys:
@@ -104,7 +106,8 @@ def mask_content(s):
 
 @question("padding_weight", "A padded key has weight exactly 0")
 def padding_weight(s):
-    padded = s.padded[:, None, None] & ~s.trace.undefined[..., None]  # [N, H, L, S]
+    asked = s.mask | s.real[:, None, :, None]  # [N, H, L, S], all but padded queries that a number in place of −∞ lets see all
+    padded = s.padded[:, None, None] & ~s.trace.undefined[..., None] & asked  # [N, H, L, S]
     if not padded.any():
         raise Cannot("Every query of the padded items is undefined: no weight is left to look at.")
     most = float(np.abs(s.trace.weights[padded]).max())

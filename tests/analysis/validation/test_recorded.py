@@ -149,3 +149,32 @@ def test_the_generator_that_everybody_shares_is_left_alone():
     torch.manual_seed(3)
     QUESTIONS["gradcheck"].ask(subject(PLAIN))
     assert torch.equal(torch.rand(4), right)
+
+
+def masked_in_one_head(without_key):
+    """A recorded call of 3 heads, of which head 1 may see nothing."""
+    dense = np.zeros((1, 3, 5, 5), bool)
+    dense[:, 1] = True
+    q, k, v = np.random.default_rng(0).normal(size=(3, 2, 3, 5, 4)).astype(np.float32)
+    out = np.random.default_rng(1).normal(size=(12, 12)).astype(np.float32)
+    return trace_of_call(Call(q, k, v, Mask(5, 5, dense=dense), out_weight=out, without_key=without_key))
+
+
+@pytest.mark.parametrize("without_key", ("zero", "nan"))
+def test_rows_without_keys_are_compared_where_the_model_gave_them_numbers(without_key):
+    trace = masked_in_one_head(without_key)
+    names = ("no_weights", "numpy", "mask_weight", "mask_content")
+    without, numpy, weight, content = (QUESTIONS[name].ask(Subject(trace)) for name in names)
+    assert without.verdict == numpy.verdict == "pass" and ("left out" in without.words) == (without_key == "nan")
+    assert "none left" in weight.words and "in every head" in content.words
+
+
+def test_another_number_in_a_row_without_keys_is_found():
+    trace = masked_in_one_head("zero")
+    outputs = trace.head_outputs.copy()
+    outputs[:, 1] = 0.5
+    assert QUESTIONS["no_weights"].ask(Subject(altered(trace, {"head_outputs": outputs}))).verdict == "fail"
+
+
+def test_gradients_of_rows_that_the_model_gave_zero_are_finite():
+    assert [QUESTIONS["gradients_finite"].ask(Subject(masked_in_one_head(way))).verdict for way in ("zero", "nan")] == ["pass", "fail"]
