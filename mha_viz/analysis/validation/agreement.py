@@ -134,7 +134,8 @@ def _fused(s):
     _some_defined(rows)
     return Measured(
         "scaled_dot_product_attention of the recorded q, k and v, in float64, against the head outputs shown",
-        relative(shown[rows], fused.numpy()[rows]), f"They agree.{'' if zero else _undefined(s)}", "Asking for the weights changes the output.",
+        relative(shown[rows], fused.numpy()[rows]), f"They agree.{'' if zero else _undefined(s)}",
+        "Asking for the weights changes the output.",
         tolerance=rounding(s.trace),
     )  # fmt: skip
 
