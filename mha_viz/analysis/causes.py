@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mha_viz.analysis.hiding import UNNAMED, leaving_no_key
+from mha_viz.core.cells import NUMBERS, WORDS
 from mha_viz.core.mask import Mask
 
 
@@ -12,7 +13,7 @@ from mha_viz.core.mask import Mask
 class Finding:
     """One thing that a person should know, and where it happens: ``items``, ``heads`` and ``queries`` by index, () for all.
 
-    ``kind`` is one of "all_padded", "left_padding", "no_key", "inverted_mask", "float_mask", "dropout", "layout".
+    ``kind`` is one of "not_finite", "all_padded", "left_padding", "no_key", "inverted_mask", "float_mask", "dropout", "layout".
     """
 
     kind: str
@@ -23,15 +24,70 @@ class Finding:
 
 
 def findings(trace, settings=None):
-    """All Findings about a Trace, those that leave no distribution first; [] where nothing is odd.
+    """All Findings about a Trace: what is not finite first, since no mask is to blame for that, then what leaves no distribution; [] where
+    nothing is odd.
 
     ``settings`` are those that the Trace was made from, where it was: then somebody chose batch size and length by name, and a
     layout cannot be swapped by mistake.
     """
-    found = [*_all_padded(trace), *_no_key(trace), *_inverted_mask(trace), *_float_masks(trace), *_dropout(trace)]
+    found = [*_not_finite(trace), *_all_padded(trace), *_no_key(trace), *_inverted_mask(trace), *_float_masks(trace), *_dropout(trace)]
     if trace.batch is not None and settings is None:
         found += _layout(trace.batch)
     return found
+
+
+def origin_of_nonfinite(trace):
+    """Where the first number that is not finite came in, as a sentence: the layer's weights, its input, or q, k and v as they were
+    recorded. None where all of that is finite; what then is not finite was made on the way."""
+    named = [(name, getattr(trace, name), axes) for name, axes in (("q", HEAD_AXES), ("k", HEAD_AXES), ("v", HEAD_AXES)) if trace.has(name)]
+    projected = trace.out_proj or ()
+    if all(np.isfinite(array).all() for array in (*(array for _, array, _ in named), *projected) if array is not None):
+        return None
+    if trace.layer is not None and trace.batch is not None:
+        batch = trace.batch
+        named = [(name, weight, None) for name, weight in trace.layer.weights.items()]
+        named += [(name, getattr(batch, name), TOKEN_AXES) for name in ("query", "key", "value") if getattr(batch, name) is not None]
+    else:
+        named += [(name, array, None) for name, array in zip(("out_proj.weight", "out_proj.bias"), projected, strict=False)]
+    for name, array, axes in named:
+        if array is not None and not np.isfinite(array).all():
+            return _first_nonfinite(name, array, axes)
+    return None
+
+
+HEAD_AXES = ("item", "head", "token", "dimension")
+TOKEN_AXES = ("item", "token", "dimension")
+
+
+def _first_nonfinite(name, array, axes):
+    """ "query holds 1 NaN: the first at item 0, token 1, dimension 0." """
+    held = [(int(holds(array).sum()), WORDS[kind]) for kind, holds in NUMBERS.items()]
+    first = np.argwhere(~np.isfinite(array))[0].tolist()
+    place = str(first) if axes is None else ", ".join(f"{axis} {i}" for axis, i in zip(axes, first, strict=True))
+    which = "the first at" if sum(count for count, _ in held) > 1 else "at"
+    return f"{name} holds {_and([f'{count:,} {kind}' for count, kind in held if count])}, {which} {place}"
+
+
+def _not_finite(trace):
+    """What came in that is not finite, or was made so on the way, and which rows of weights it reaches."""
+    came, rows = origin_of_nonfinite(trace), trace.nonfinite  # [N, H, L]
+    if came is None and not rows.any():
+        return
+    items, heads, queries = (np.flatnonzero(rows.any(axis=axes)) for axes in ((1, 2), (0, 2), (0, 1)))
+    reached = ""
+    if rows.any():
+        where = f"{_named('item', items)}, {_named('head', heads)}, {_named('query', queries)}"
+        verb = "is" if rows.sum() == 1 else "are"
+        reached = f"{_count(int(rows.sum()), 'row')} of weights {verb} not finite ({where}), though keys are left"
+    if came is not None:
+        then = f": {reached}. No mask made that." if reached else ". The weights are finite, the output is not."
+        sentence = f"{came}{then}"
+    elif not trace.has("q", "k"):
+        sentence = f"The maps hold numbers that are not finite beside others: {reached}."
+    else:
+        most = np.abs(np.float64(trace.q)).max() * np.abs(np.float64(trace.k)).max()
+        sentence = f"{reached[0].upper()}{reached[1:]}, and q and k are finite: scores overflow (|q| · |k| reaches {most:.2g} a product)."
+    yield Finding("not_finite", sentence, *map(_whole, (items, heads, queries)))
 
 
 def _fully_padded(trace):
@@ -128,9 +184,10 @@ def _dropout(trace):
     if not trace.has("dropped") or trace.dropped is None:
         return
     sums = trace.weights.sum(axis=-1, dtype=np.float64)  # [N, H, L]
-    sums[trace.undefined | trace.query_padding[:, None]] = 1  # no row, or one that means nothing
+    nothing = trace.undefined | trace.nonfinite | trace.query_padding[:, None]  # [N, H, L] no row, or one that means nothing
+    sums[nothing] = 1
     off = np.abs(sums - 1)  # [N, H, L]
-    count, rows = int((off > 1e-5).sum()), int((~(trace.undefined | trace.query_padding[:, None])).sum())
+    count, rows = int((off > 1e-5).sum()), int((~nothing).sum())
     if count == 0:
         return
     item, head, query = (int(i) for i in np.unravel_index(off.argmax(), off.shape))

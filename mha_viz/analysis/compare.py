@@ -87,7 +87,7 @@ def largest_changes(a, b, item, heads=None, count=10):
     queries = np.flatnonzero(real_queries(a, item) & real_queries(b, item))  # [R]
     before, after = (weights[:, queries].astype(np.float64) for weights in maps)  # [heads, R, S] each
     change = after - before  # [heads, R, S]
-    size = np.nan_to_num(np.abs(change)).ravel()
+    size = np.where(np.isfinite(change), np.abs(change), 0).ravel()
     floor = np.partition(size, -count)[-count] if 0 < count < size.size else 0  # ties with the last one are sorted out below
     cells = np.flatnonzero((size >= floor) & (size > 0))
     cells = cells[np.argsort(-size[cells], kind="stable")][:count]

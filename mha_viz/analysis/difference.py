@@ -6,8 +6,8 @@ from mha_viz.analysis.information import jensen_shannon
 
 
 def real_queries(trace, item):
-    """[L] bool: queries that are not padding and have a distribution in every head."""
-    return ~(trace.query_padding[item] | trace.undefined[item].any(axis=0))
+    """[L] bool: queries that are not padding and have a distribution, of finite numbers, in every head."""
+    return ~(trace.query_padding[item] | (trace.undefined | trace.nonfinite)[item].any(axis=0))
 
 
 def difference_from_average(trace, item):

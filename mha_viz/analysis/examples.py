@@ -55,7 +55,8 @@ def strongest(traces, head, count=10, *, by="weight", sink=True):
             counts = rows.seen[head, :, : rows.num_keys] & rows.choice[head][:, None]  # [R, S without extra]
             if not sink:
                 counts[:, rows.reachable.argmax()] = False
-            strength = np.where(counts, np.nan_to_num(p if by == "weight" else added), 0)  # [R, S without extra]
+            strength = p if by == "weight" else added
+            strength = np.where(counts & np.isfinite(strength), strength, 0)  # [R, S without extra]
             key = strength.argmax(axis=1)  # [R]
             strength = strength[np.arange(len(key)), key]  # [R]
             for row in np.argsort(-strength, kind="stable")[:count].tolist():

@@ -119,7 +119,7 @@ class LongMaps:
 
         weights = of_all_items(np.stack([values(one) for one in found]))  # [N, H, rows, columns]
         fields = {
-            "probabilities": weights, "weights": weights, "undefined": read_only(np.isnan(weights[..., 0])),
+            "probabilities": weights, "weights": weights, "undefined": of_all_items(np.stack([one.undefined for one in found])),
             "mask": of_all_items(np.stack([one.hidden for one in found])), "mask_bias": None, "keep_scale": None, "dropped": None,
         }  # fmt: skip
         if self.average is not None:
@@ -153,7 +153,7 @@ def nothing(sight):
     """The Pooled map of a head that was not asked for."""
     shape = sight.pool.rows, sight.pool.columns
     blank = np.full(shape, np.nan, np.float32)
-    return Pooled(0, None, sight, blank, blank, np.zeros(shape, bool))
+    return Pooled(0, None, sight, blank, blank, np.zeros(shape, bool), np.ones(shape[0], bool))
 
 
 def open_in_sight(trace, item, head, query, key):

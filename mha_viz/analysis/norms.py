@@ -19,10 +19,10 @@ def shown_trace(trace, view):
     """The Trace whose maps ``view.weighting`` shows: ``trace`` itself, or for "norms" one of its ``norm_weighted`` cells.
 
     There each row is divided by its sum, so that it is a distribution: ``probabilities`` by that of its own cells, and ``weights`` by
-    the same, so that what dropout took is still missing; ``mean_weights`` is their average. A row whose values are all zero, or not
-    finite, has no distribution and is undefined, as one without a key is. Every figure and statistic reads it as any other Trace, and
-    its ``quantity`` says what it is; whoever opens a single number opens that of ``plain``. Where norms are not known, as
-    ``why_no_norms`` tells, ``trace`` itself.
+    the same, so that what dropout took is still missing; ``mean_weights`` is their average. A row whose values are all zero has
+    no distribution and is undefined, as one without a key is; one whose values are not finite is NaN. Every figure and statistic reads it
+    as any other Trace, and its ``quantity`` says what it is; whoever opens a single number opens that of ``plain``. Where norms are not
+    known, as ``why_no_norms`` tells, ``trace`` itself.
     """
     if view.weighting == "weights" or why_no_norms(trace):
         return trace
@@ -60,6 +60,7 @@ def _rows_by_norms(trace):
     """The maps of ``shown_trace``, by name."""
     probabilities = _times_lengths(trace, trace.probabilities)  # [N, H, L, S]
     total = probabilities.sum(axis=-1, keepdims=True)  # [N, H, L, 1]
+    nothing = total[..., 0] == 0  # [N, H, L]
     total[~((total > 0) & (total < np.inf))] = np.nan
     probabilities /= total
     weights = probabilities
@@ -69,7 +70,7 @@ def _rows_by_norms(trace):
         "probabilities": read_only(probabilities),
         "weights": read_only(weights),
         "mean_weights": read_only(weights.mean(axis=1)),  # [N, L, S]
-        "undefined": read_only(np.isnan(total[..., 0])),  # [N, H, L]
+        "undefined": read_only(trace.undefined | nothing),  # [N, H, L]
     }
 
 

@@ -20,7 +20,7 @@ class Derivation:
 
     The softmax: ``masked_scores`` [S], the whole row with the bias added and −∞ where hidden; ``largest`` of them;
     ``exponentials`` [S], exp(score − largest); their sum ``total``; ``probability`` = exponentials[key] / total. In a row without
-    a key ``largest`` is −∞ and everything after it NaN.
+    a key, which is ``undefined``, ``largest`` is −∞ and everything after it NaN.
 
     The weight: ``dropped``, whether dropout took it, and ``keep_scale``, 0 or 1 / (1 − p), None where there is no dropout;
     ``weight`` = probability · keep_scale. Where an Intervention put the head out, ``off`` is the way, "zero", "mean" or "uniform",
@@ -56,6 +56,7 @@ class Derivation:
     weight: float
     off: str | None
     in_all_heads: np.ndarray
+    undefined: bool | None
     v: np.ndarray | None
     weighted_value: np.ndarray | None
     contribution: np.ndarray | None
@@ -83,6 +84,7 @@ def open_number(trace, item, head, query, key):
         weight=float(trace.weights[row][key]),
         off=dict(trace.off).get(head),
         in_all_heads=trace.weights[item, :, query, key].astype(np.float64),  # [H]
+        undefined=bool(trace.undefined[row]) if trace.has("undefined") else None,
         **_output(trace, row, key),
     )  # fmt: skip
 
@@ -106,8 +108,8 @@ def _softmax(trace, row, key):
     scores = trace.scores[row].astype(np.float64)  # [S]
     if trace.mask_bias is not None:
         scores = scores + trace.mask_bias[row]  # [S]
-    scores = np.where(trace.mask[row], -np.inf, scores)  # [S]
-    with np.errstate(invalid="ignore"):  # −∞ − (−∞), in a row without keys
+    with np.errstate(invalid="ignore"):  # −∞ − (−∞), in a row without keys; NaN − ∞ is NaN: a mask does not hide it
+        scores = scores + np.where(trace.mask[row], -np.inf, 0)  # [S]
         exponentials = np.exp(scores - scores.max())  # [S]
         total = exponentials.sum()
         probability = exponentials[key] / total

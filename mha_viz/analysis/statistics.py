@@ -1,6 +1,7 @@
 """What a head does, as one number: statistics of the real rows of one batch item, for every head at once.
 
-All read the probabilities before dropout. A query counts if it is not padding and has a distribution in every head. Of these, a
+All read the probabilities before dropout. A query counts if it is not padding and has a
+distribution, of finite numbers, in every head. Of these, a
 head's rows with only one key left are passed over, except in difference and contribution: their single weight is 1 whatever the
 head has learnt. What has no meaning for a head, or no row to be read from, is NaN; ``why_not`` says why.
 
@@ -275,7 +276,7 @@ def why_not(trace, item, name):
     if not missing.any():
         return None
     if not real_queries(trace, item).any():
-        return f"no query of item {item} is real: each is padding or has no key left"
+        return f"no query of item {item} counts: {_why_none_counts(trace, item)}"
     if not is_known(trace, item, name):
         if name == "difference" and trace.off:
             return "it is of the heads before any was off, and of a long sequence those are not computed"
@@ -288,10 +289,20 @@ def why_not(trace, item, name):
         return "queries and keys are different sequences, which share no positions"
     if "norms" in how.needs and why_no_norms(trace.plain):
         return why_no_norms(trace.plain)
+    if "norms" in how.needs and not np.isfinite(trace.plain.v[item]).all():
+        return "the values v are not all finite, and so is nothing that is made of them"
     where = "" if missing.all() else f"in head{'s' if missing.sum() > 1 else ''} {spans(np.flatnonzero(missing))} "
     if trace.tokens.sight is None and "choice" in how.needs and not Rows.of(trace, item).choice[missing].any():
         return f"{where}no real query sees more than one key, whose weight is 1 whatever the head has learnt"
     return f"{where}{how.otherwise}"
+
+
+def _why_none_counts(trace, item):
+    """Why no query of an item counts: padding, no key left, or numbers that are not finite, whichever there are."""
+    padding, undefined, nonfinite = trace.query_padding[item], trace.undefined[item].any(axis=0), trace.nonfinite[item].any(axis=0)  # [L]
+    rest = nonfinite & ~padding & ~undefined  # [L]
+    reasons = [(padding, "is padding"), (undefined & ~padding, "has no key left"), (rest, "has weights that are not finite (NaN)")]
+    return f"each {' or '.join(said for rows, said in reasons if rows.any())}"
 
 
 @lru_cache(maxsize=4)

@@ -32,7 +32,7 @@ class Streamed:
         allowed, real = self._allowed(block.start, block.start + len(block.p))  # [1|H, n, S], [n]
         if not self.mask.extra:  # what lies behind the last key that any of these rows may see changes nothing
             allowed = allowed[..., : max(block.first + block.p.shape[1], 1)]  # the largest of no weights is none
-        real = np.flatnonzero(real & ~block.undefined)  # [R]
+        real = np.flatnonzero(real & ~block.blank)  # [R]
         p = np.zeros((1, len(real), allowed.shape[-1]), block.p.dtype)  # [1, R, S]
         for keys, part in block.parts():
             p[0, :, keys] = part[real]
@@ -92,8 +92,8 @@ class Apart:
         self.sums, self.count = np.zeros(self.H), 0
 
     def read(self, _, block):
-        undefined = block.undefined.any(axis=0)  # [n]
-        real = ~(undefined | self.padding[block.start : block.start + len(undefined)])  # [n]
+        blank = block.blank.any(axis=0)  # [n]
+        real = ~(blank | self.padding[block.start : block.start + len(blank)])  # [n]
         self.count += int(real.sum())
         p = torch.from_numpy(block.p)  # [H, n, seen]
         p = p if real.all() else p[:, torch.from_numpy(real)]  # [H, R, seen]

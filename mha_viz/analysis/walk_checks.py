@@ -45,6 +45,10 @@ def checks_of(trace, item, query):
     if undefined.any():
         words = f"no key is left in {undefined.sum()} heads: the row has no distribution and the output is undefined"
         return (*checks, Check("keys left", words, None, None, False))
+    nonfinite = trace.nonfinite[item, :, query]  # [H]
+    if nonfinite.any():
+        words = f"the row of weights holds numbers that are not finite in {nonfinite.sum()} heads, and no mask made them"
+        return (*checks, Check("finite", words, None, None, False))
     rows = trace.probabilities[item, :, query].astype(np.float64)  # [H, S]
     off = float(np.abs(rows.sum(axis=1) - 1).max())
     words = "the weights before dropout and 1: how far their sum is from it, in the head where it is farthest"

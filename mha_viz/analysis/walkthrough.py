@@ -28,7 +28,8 @@ class Tensor:
     ``symbol`` is what formulas and programs call it, ``words`` what it is. ``axes`` name rows and columns; of a vector the first is
     None. ``shape`` are the axes of the whole tensor that this is a part of, by letter, as they are in memory. ``kind`` is "signed" for
     numbers around zero and "weight" for those from zero up. ``hidden`` [rows, columns] is True where a mask hides, None where there
-    is none. ``row`` and ``column`` are the places that are followed, ``columns`` a range of them.
+    is none; ``undefined`` [rows] where no key is left and NaN follows from that, None where it
+    cannot. ``row`` and ``column`` are the places that are followed, ``columns`` a range of them.
     """
 
     symbol: str
@@ -38,9 +39,14 @@ class Tensor:
     shape: dict
     kind: str = "signed"
     hidden: np.ndarray | None = None
+    undefined: np.ndarray | None = None
     row: int | None = None
     column: int | None = None
     columns: tuple[int, int] | None = None
+
+    def alone(self, row):
+        """True where a row's NaN comes of a query without a key."""
+        return self.undefined is not None and bool(self.undefined[row])
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +198,7 @@ class _Follow:
     def masked(self):
         hidden, added = self.at(self.trace.mask), self.added()  # [H|1, S] each
         summed = self.at(self.trace.scores).astype(np.float64) + (0 if added is None else added)
-        return Tensor("score + mask", "−∞ where hidden", np.where(hidden, -np.inf, summed), hidden=hidden, **self.of_map)
+        return Tensor("score + mask", "−∞ where hidden", summed + np.where(hidden, -np.inf, 0), hidden=hidden, **self.of_map)
 
     def added(self):
         return None if self.trace.mask_bias is None else self.at(self.trace.mask_bias).astype(np.float64)
@@ -203,7 +209,13 @@ class _Follow:
         return (self.scored(), *biases, self.masked())
 
     def weighs(self, symbol, words, values):
-        return Tensor(symbol, words, values, kind="weight", hidden=self.at(self.trace.mask), **self.of_map)
+        hides = {"hidden": self.at(self.trace.mask), "undefined": self.at(self.trace.undefined)}
+        return Tensor(symbol, words, values, kind="weight", **hides, **self.of_map)
+
+    @property
+    def lost(self):
+        """[H] bool: heads in which the followed query has no key left."""
+        return self.trace.undefined[self.item, :, self.query_at]
 
     def probable(self):
         return self.weighs("weights", "they sum to 1", self.at(self.trace.probabilities))
@@ -212,7 +224,8 @@ class _Follow:
         if not self.trace.has("q", "k"):  # the weights, and what their average makes of them
             average = self.trace.mean_weights[self.item, [self.query_at]]  # [1, S]
             shape, axes = self.shape("NLS"), (None, self.key_axis)
-            beside = Tensor("average", "of all heads", average, axes, shape, kind="weight", column=self.key_at)
+            lost = self.lost.any()[None]  # [1]
+            beside = Tensor("average", "of all heads", average, axes, shape, kind="weight", column=self.key_at, undefined=lost)
             return (beside, self.probable())
         masked = self.masked()
         with np.errstate(invalid="ignore"):  # −∞ − (−∞), in a row without keys
@@ -231,39 +244,45 @@ class _Follow:
     def values(self):
         trace, n, h = self.trace, self.item, self.head
         shape = self.shape("NHLD", D=trace.head_outputs.shape[3])
-        brought = Tensor("head", "weights @ V", self.at(trace.head_outputs), (self.rows, self.per_head), shape, row=self.row)
+        axes, lost = (self.rows, self.per_head), self.at(trace.undefined)  # [H|1]
+        brought = Tensor("head", "weights @ V", self.at(trace.head_outputs), axes, shape, row=self.row, undefined=lost)
         V = self.of_source(trace.v, "what each token gives", "V")
         if h is None:
             return (self.weighing(), V, brought)
         each = trace.weights[n, h, self.query_at].astype(np.float64)[:, None] * trace.v[n, h]  # [S, D]
         words, axes = "what each key brings; its columns sum to the head", (self.key_axis, self.per_head)
-        bring = Tensor("weight × v", words, each, axes, self.shape("NHSD", D=trace.v.shape[3]), row=self.key_at)
+        shape = self.shape("NHSD", D=trace.v.shape[3])
+        bring = Tensor("weight × v", words, each, axes, shape, row=self.key_at, undefined=lost.repeat(len(each)))
         return (self.weighing(), V, bring, brought)
 
     def concat(self):
         trace, D = self.trace, self.trace.head_outputs.shape[3]
         every = trace.head_outputs[self.item, :, self.query_at]  # [H, D]
         shape, axes = self.shape("NHLD", D=D), (Axis("H", "head"), self.per_head)
-        stacked = Tensor("head₁ … headₕ", "what each head made", every, axes, shape, row=self.shown)
+        stacked = Tensor("head₁ … headₕ", "what each head made", every, axes, shape, row=self.shown, undefined=self.lost)
         place = None if self.head is None else (self.head * D, (self.head + 1) * D)
         row, beside = trace.concat[self.item, [self.query_at]], {"N": self.sizes["N"], "L": self.sizes["L"], "H·D": self.sizes["H"] * D}
         axes = None, Axis("H·D", "dimension", block=D)
-        return (stacked, Tensor("Concat", "the same numbers in one row", row, axes, beside, columns=place))
+        return (stacked, Tensor("Concat", "the same numbers in one row", row, axes, beside, columns=place, undefined=self.lost.any()[None]))
 
     def written(self):
         output = self.trace.output[self.item, [self.query_at]]  # [1, E]
-        return Tensor("output", "their sum", output, (None, self.embed), self.shape("NLE", E=output.shape[1]))
+        shape, lost = self.shape("NLE", E=output.shape[1]), self.lost.any()[None]  # [1]
+        return Tensor("output", "their sum", output, (None, self.embed), shape, undefined=lost)
 
     def project(self):
         parts, H = head_parts(self.trace, self.item, self.query_at), self.sizes["H"]  # [H + 1, E]
         names = (*(f"head {h}" for h in range(H)), *(["bias"] * (len(parts) - H)))
         axes, shape = (Axis("H", "part", names), self.embed), self.shape("NLE", E=parts.shape[1])
-        return (Tensor("headₕ Wᴼₕ", "what each head brings, and the bias", parts, axes, shape, row=self.head), self.written())
+        lost = np.append(self.lost, np.zeros(len(parts) - H, bool))  # [H + 1]
+        words = "what each head brings, and the bias"
+        return (Tensor("headₕ Wᴼₕ", words, parts, axes, shape, row=self.head, undefined=lost), self.written())
 
     def output(self):
         whole = self.trace.output[self.item]  # [L, E]
         axes, shape = (self.query_axis, self.embed), self.shape("NLE", E=whole.shape[1])
-        every = Tensor("MHA(X)", "the output of this batch item", whole, axes, shape, row=self.query_at)
+        lost = self.trace.undefined[self.item].any(axis=0)  # [L]
+        every = Tensor("MHA(X)", "the output of this batch item", whole, axes, shape, row=self.query_at, undefined=lost)
         return (*self.one_token(), every, self.written())
 
     def validate(self):

@@ -64,8 +64,8 @@ def changed(trace, intervention):
     """The Trace of the same call with this Intervention: everything that follows from it is new, ``trace`` stays as it is.
 
     Hidden keys and temperature act before the heads are put out. A row without a key is undefined in every field, also in heads
-    that are off. The new Trace holds a Call where the scores or the mask changed, in place of layer and batch, which describe
-    another computation then. Raises Wrong where the Trace lacks what is needed: q and k for hidden keys and temperature.
+    that are off, and NaN stays NaN. The new Trace holds a Call where the scores or the mask changed, in place of layer and batch,
+    which describe another computation then. Raises Wrong where the Trace lacks what is needed: q and k for hidden keys and temperature.
     """
     if trace.has("dropped") and trace.dropped is not None:
         rule = "must be off: with dropout one cannot tell what the intervention did from what the draw did."
@@ -101,7 +101,7 @@ def _put_off(trace, off):
     def replaced(name):
         array = getattr(trace, name).copy()  # [N, H, L, S] or [N, H, L, D]
         for head, way in off:
-            rows = ~trace.undefined[:, head]  # [N, L]
+            rows = ~(trace.undefined | trace.nonfinite)[:, head]  # [N, L]
             if way == "mean":
                 real = rows & ~trace.query_padding  # [N, L]
                 if real.any():

@@ -12,7 +12,7 @@ up to a third of the product's time, more keys leave the caches. With that the p
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 
 import numpy as np
@@ -35,9 +35,10 @@ MOST = 512  # blocks along a side of a pooled map
 class Pooled:
     """The map of one ``head`` (None: the average of all) of batch item ``item`` by the blocks of what is in ``sight``, read-only.
 
-    ``largest`` and ``mean`` [rows, columns] of the weights in each block, those of undefined rows left out; NaN where all rows of a
-    block are undefined. ``hidden`` [rows, columns] bool is True where no query of the block may see any key of it. Where the sight is
-    exact a block is one cell, and both are its weight.
+    ``largest`` and ``mean`` [rows, columns] of the weights in each block, those of undefined rows left out. NaN where all rows of a
+    block are undefined, ``undefined`` [rows] bool, and where one of them is not finite though its query has a key.
+    ``hidden`` [rows, columns] bool is True where no query of the block may see any key of it. Where the sight is exact a block is one
+    cell, and both are its weight.
     """
 
     item: int
@@ -46,6 +47,7 @@ class Pooled:
     largest: np.ndarray
     mean: np.ndarray
     hidden: np.ndarray
+    undefined: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -101,8 +103,8 @@ class Block:
     p: np.ndarray
 
     @property
-    def undefined(self):
-        """[..., rows] bool: rows without a distribution, NaN throughout."""
+    def blank(self):
+        """[..., rows] bool: rows without a distribution, NaN throughout, whether no key is left or a number was not finite."""
         return np.isnan(self.p[..., 0]) if self.p.shape[-1] else np.ones(self.p.shape[:-1], bool)
 
     def parts(self):
@@ -135,6 +137,14 @@ class Maps:
     def extra(self):
         """The columns that are no positions."""
         return slice(self.mask.num_keys, self.call.k.shape[2])
+
+    def keyless(self, head, start, stop):
+        """[rows] bool: True where the query has no key left in this head, or none with a length; in some head where None."""
+        mask = self.mask if head is None else self.mask.alone(0, head)
+        hidden = mask.hidden(start, stop)[0]  # [1|H, rows, S]
+        if self.lengths is not None:
+            hidden = hidden | ((self.lengths if head is None else self.lengths[[head]])[:, None] == 0)  # [1|H, rows, S]
+        return hidden.all(axis=-1).any(axis=0)
 
     def keys(self, head):
         """[D, S] the keys that a head reads."""
@@ -219,32 +229,36 @@ def _averages(maps, start, stop, read):
 
 def _steps(maps, sight, head, rows):
     """The Steps to the Pooled map that these rows, Blocks, make."""
-    sums, (start, stop) = Sums(sight), sight.rows
+    sums, (start, stop) = Sums(sight, partial(maps.keyless, head)), sight.rows
     for block in rows:
         sums.add(block)
         end = block.start + len(block.p)
         if end < stop:
             yield Step(head, (end - start) / (stop - start))
     hidden = _hidden(maps.mask if head is None else maps.mask.alone(0, head), sight)
-    yield Step(head, 1.0, Pooled(maps.item, head, sight, *sums.pooled(), read_only(hidden)))
+    yield Step(head, 1.0, Pooled(maps.item, head, sight, *sums.pooled(), read_only(hidden), sums.undefined))
 
 
 class Sums:
-    """What is taken of rows on their way into the blocks of a Sight."""
+    """What is taken of rows on their way into the blocks of a Sight. ``keyless(start, stop)`` tells which of these have no key."""
 
-    def __init__(self, sight):
-        self.sight, shape = sight, (sight.pool.rows, sight.pool.columns)
+    def __init__(self, sight, keyless):
+        self.sight, self.keyless, shape = sight, keyless, (sight.pool.rows, sight.pool.columns)
         self.largest, self.total = (np.zeros(shape) for _ in range(2))  # [rows, columns] each
         self.defined = np.zeros(shape[0], int)  # how many rows of each block have a distribution
+        self.nonfinite = np.zeros(shape[0], bool)  # blocks with a row that has a key and no distribution
         self.reduced = None
 
     def add(self, block):
         pool, (top, (left, right)) = self.sight.pool, (self.sight.rows[0], self.sight.columns)
-        undefined = block.undefined  # [n]
-        if undefined.any():
-            block.p[undefined] = 0
+        blank = block.blank  # [n]
+        if blank.any():
+            block.p[blank] = 0
         down, bounds = pool.touched(0, block.start - top, block.start - top + len(block.p))
-        self.defined[down] += np.diff(bounds) if not undefined.any() else np.add.reduceat(~undefined, bounds[:-1], dtype=int)
+        self.defined[down] += np.diff(bounds) if not blank.any() else np.add.reduceat(~blank, bounds[:-1], dtype=int)
+        if blank.any():
+            odd = blank & ~self.keyless(block.start, block.start + len(blank))  # [n]
+            self.nonfinite[down] |= np.logical_or.reduceat(odd, bounds[:-1])
         n = len(bounds) - 1
         for keys, p in block.parts():
             low, high = max(keys.start, left), min(keys.stop, right)
@@ -262,11 +276,16 @@ class Sums:
             np.maximum(largest, np.maximum.reduceat(most, edges[:-1], axis=1), out=largest)
             total += np.add.reduceat(sums, edges[:-1], axis=1)
 
+    @property
+    def undefined(self):
+        """[rows] bool: blocks in which no row has a key."""
+        return read_only((self.defined == 0) & ~self.nonfinite)
+
     def pooled(self):
         """(largest, mean) [rows, columns] each, float32."""
         with np.errstate(invalid="ignore"):  # 0 / 0 where no row is defined
             mean = self.total / (self.defined[:, None] * np.diff(self.sight.pool.starts(1)))
-        self.largest[self.defined == 0] = np.nan
+        self.largest[(self.defined == 0) | self.nonfinite] = mean[self.nonfinite] = np.nan
         return tuple(read_only(array.astype(np.float32)) for array in (self.largest, mean))
 
 

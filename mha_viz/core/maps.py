@@ -12,11 +12,12 @@ CLOSE = {"bfloat16": 1e-2, "float16": 1e-2, "float32": 1e-3, "float64": 1e-3}
 
 
 def trace_of_maps(weights, tokens=None, name="attention", close=None, dtype=None, used=None):
-    """A Trace of ``weights`` [N, H, L, S] after softmax, whose rows sum to 1 or hold NaN; Tokens where None are numbers.
+    """A Trace of ``weights`` [N, H, L, S] after softmax, whose rows sum to 1 or are not finite; Tokens where None are numbers.
 
     Softmax is never applied: rows that do not sum to 1 are refused, with what they look like. What the rows do not say stays
     unknown. A key with weight exactly 0 in every head of a query is taken for hidden from it, as a mask leaves it: the softmax of
-    finite scores is never 0, unless it is more than 100 below the largest. ``dtype`` is the type that they were computed in, by
+    finite scores is never 0, unless it is more than 100 below the largest. A row that is all NaN is undefined; one that holds NaN or an
+    infinite number beside numbers is kept as it is, see ``Trace.nonfinite``. ``dtype`` is the type that they were computed in, by
     name, their own where None; ``close`` how far from 1 a row's sum may be, ``CLOSE`` of that type where None. ``used``
     [N, H, L, S] is what multiplied the values where a model changed its weights after softmax: the Trace's ``weights``, of which
     rows may have any sum, beside its ``probabilities``.
@@ -47,16 +48,23 @@ def trace_of_maps(weights, tokens=None, name="attention", close=None, dtype=None
 
 
 def check_rows(weights, close):
-    """Raises Wrong where a row of ``weights`` [..., S] is no distribution: negative, infinite, partly NaN, or of another sum."""
-    blank = np.isnan(weights)
-    partly = blank.any(axis=-1) & ~blank.all(axis=-1)
-    sums = weights.sum(axis=-1, dtype=np.float64)
+    """Raises Wrong where a row of ``weights`` [..., S] holds a negative number, or is finite and does not sum to 1; and where no row is
+    finite and some number is infinite."""
+    finite = np.isfinite(weights)
+    whole = finite.all(axis=-1)
+    with np.errstate(invalid="ignore"):  # ∞ − ∞
+        sums = weights.sum(axis=-1, dtype=np.float64)
     for bad, rule in (
-        (partly, "holds NaN beside numbers: a row is a distribution, or undefined as a whole."),
-        (np.isinf(weights).any(axis=-1), "holds infinite numbers."),
-        ((weights < 0).any(axis=-1), "holds negative numbers: these may be scores from before the softmax, which is not applied here."),
         (
-            np.abs(sums - 1) > close,
+            np.isinf(weights).any(axis=-1) & ~whole.any(),
+            "holds infinite numbers, and no row is finite: these may be scores from before the softmax, which is not applied here.",
+        ),
+        (
+            ((weights < 0) & finite).any(axis=-1),
+            "holds negative numbers: these may be scores from before the softmax, which is not applied here.",
+        ),
+        (
+            whole & (np.abs(sums - 1) > close),
             "does not sum to 1 along the last axis, the keys. Is another axis the keys', or is this after dropout or before softmax?",
         ),
     ):  # fmt: skip

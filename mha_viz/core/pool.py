@@ -51,6 +51,10 @@ class Pool:
         """[…, L, S] bool → […, rows, columns]: blocks in which every cell is True."""
         return cells if self.whole else self._reduced(np.logical_and, cells)
 
+    def any(self, cells):
+        """[…, L, S] bool → […, rows, columns]: blocks in which some cell is True."""
+        return cells if self.whole else self._reduced(np.logical_or, cells)
+
     def starts(self, side):
         """[blocks + 1] the first cell of each block and the end of the last: side 0 for rows, 1 for columns."""
         cells, blocks = ((self.L, self.rows), (self.S, self.columns))[side]

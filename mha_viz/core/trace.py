@@ -77,6 +77,7 @@ class Trace:
         self.tokens, self.rules = tokens, rules
         self.layer, self.batch, self.call, self.training, self.name = layer, batch, call, training, name
         self.quantity, self._plain, self.off, self._dtype = quantity, plain, off, dtype
+        self._nonfinite = None
 
     @classmethod
     @cache
@@ -115,6 +116,19 @@ class Trace:
         """The type that its numbers were computed in, by name: they are as near to the right ones as it can hold. bfloat16, which
         NumPy does not know, leaves as float32."""
         return self._dtype or self.weights.dtype.name
+
+    @property
+    def nonfinite(self):
+        """[N, H, L] bool, read-only: True for a row that has a key left and still holds NaN or an infinite number. No mask made it."""
+        if self._nonfinite is None:
+            bad = np.zeros(self.undefined.shape, bool)  # [N, H, L]
+            if self.has("probabilities"):
+                p = self.probabilities[..., :1] if self.has("q") else self.probabilities  # softmax makes a row NaN as a whole
+                bad |= ~np.isfinite(p).all(axis=-1)
+            if self.has("weights") and not (self.has("probabilities") and np.may_share_memory(self.weights, self.probabilities)):
+                bad |= ~np.isfinite(self.weights).all(axis=-1)
+            self._nonfinite = read_only(bad & ~self.undefined)
+        return self._nonfinite
 
     @property
     def query_tokens(self):

@@ -160,15 +160,23 @@ def text_at(place, x, y, text, size, color, **more):
     }  # fmt: skip
 
 
-def undefined_words(looks, cell, axes, theme):
-    """The word "undefined" as an annotation on each block of undefined rows of a large map that has room for it, up to eight."""
+def row_words(looks, cell, axes, theme):
+    """The word "undefined" or "NaN" as an annotation on each block of rows of a large map that are so throughout and have room for it, up
+    to eight each."""
     found = []
-    rows = looks["undefined"][0].any(axis=1)  # [L]
+    for look, word in (("undefined", "undefined"), ("nan", "NaN")):
+        found += _words_on(looks[look][0].all(axis=1), word, cell, axes, theme)
+    return found
+
+
+def _words_on(rows, word, cell, axes, theme):
+    """A ``word`` on each run of ``rows`` [L] bool."""
+    found = []
     edges = np.flatnonzero(np.diff(np.concatenate([[False], rows, [False]])))
     for top, bottom in edges.reshape(-1, 2).tolist():
         if (bottom - top) * cell[1] >= 16 and len(found) < 8:
             found.append({
-                "text": "undefined", "x": 0.5, "xref": f"{axes[0]} domain", "y": (top + bottom - 1) / 2, "yref": axes[1],
+                "text": word, "x": 0.5, "xref": f"{axes[0]} domain", "y": (top + bottom - 1) / 2, "yref": axes[1],
                 "showarrow": False, "bgcolor": theme.paper, "borderpad": 1, "font": {"size": 13, "color": theme.text},
             })  # fmt: skip
     return found

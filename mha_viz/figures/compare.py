@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 
 from mha_viz.analysis import choose, largest_changes
 from mha_viz.analysis.compare import common
+from mha_viz.core.cells import NUMBERS, content
 from mha_viz.core.sight import pooling_of
 from mha_viz.figures import around
 from mha_viz.figures.geometry import NARROW, arrange
@@ -14,7 +15,7 @@ from mha_viz.figures.heads import looks_of, sides, ticks_width, widest_labels
 from mha_viz.figures.labels import name_of
 from mha_viz.figures.parts import ALL
 from mha_viz.figures.picture import Large, Map, Tiles, large_pool, picture, strip_pool
-from mha_viz.figures.scale import Scale, rows_of
+from mha_viz.figures.scale import Scale, largest_finite, rows_of
 from mha_viz.figures.theme import THEMES
 
 
@@ -51,9 +52,9 @@ def describe_difference(a, b, view, names=("A", "B")):
     if both.shared.average:
         query, key = choice.query, choice.key
         cell = [float(weights[query, key]) for weights in both.weights]
+        before, after = (content(trace, choice.item, both.head, query, key) for trace in (a, b))
         token = [name_of(b.tokens, side, choice.item, i) for side, i in enumerate((query, key))]
-        before, after = ("undefined" if np.isnan(weight) else f"{weight:.6f}" for weight in cell)
-        change = "" if np.isnan(cell).any() else f", {cell[1] - cell[0]:+.6f}"
+        change = "" if not np.isfinite(cell).all() else f", {cell[1] - cell[0]:+.6f}"
         said.append(f"Chosen cell: query {token[0]}, key {token[1]}: {A} {before}, {B} {after}{change}.")
         changes = largest_changes(a, b, choice.item, None if both.head is None else [both.head], count=1)
         for c in changes:
@@ -108,7 +109,7 @@ class _Both:
         changes = (
             _change(a.weights[item], b.weights[item]) if self.all_heads else _change(*self.weights)[None]
         )  # [H or 1, L, S]
-        largest = float(np.fmax.reduce(np.abs(changes[:, real]), axis=None, initial=0)) or 1.0
+        largest = largest_finite([np.abs(changes[:, real])])
         change = Scale("change", -largest, largest)
         name = f"{self.names[1]} − {self.names[0]}"
         maps = tuple(
@@ -165,26 +166,29 @@ class _Both:
 
 
 def _change(before, after):
-    return (after.astype(np.float64) - before).astype(np.float32)
+    with np.errstate(invalid="ignore"):  # ∞ − ∞
+        return (after.astype(np.float64) - before).astype(np.float32)
 
 
 def _moved(change):
     """What a label says of a head: the mean change of its real rows' weights, its sign aside."""
-    mean = float(np.nanmean(np.abs(change))) if np.isfinite(change).any() else float("nan")
-    return (f"Δ {mean:.2g}", f"{mean:.2g}") if np.isfinite(mean) else ("n/a", "n/a")
+    finite = np.isfinite(change)
+    if not finite.any():
+        return "n/a", "n/a"
+    mean = float(np.abs(change[finite]).mean())
+    return f"Δ {mean:.2g}", f"{mean:.2g}"
 
 
 def _either(a, b):
     """The looks of cells that hold no weight in one of two Traces. What only one masks still changed: those have a look of their own."""
-    undefined = a["undefined"] | b["undefined"]
-    masked = (a["masked"] & b["masked"]) & ~undefined
-    once = (a["masked"] ^ b["masked"]) & ~undefined
-    return {
-        "undefined": undefined,
-        "masked": masked,
-        "once": once,
-        "padded": (a["padded"] | b["padded"]) & ~(undefined | masked | once),
-    }
+    found, taken = {}, False
+    for kind in ("undefined", *NUMBERS):
+        found[kind] = (a[kind] | b[kind]) & ~taken
+        taken = taken | found[kind]
+    found["masked"] = (a["masked"] & b["masked"]) & ~taken
+    found["once"] = (a["masked"] ^ b["masked"]) & ~taken
+    found["padded"] = (a["padded"] | b["padded"]) & ~(taken | found["masked"] | found["once"])
+    return found
 
 
 def _note(note):

@@ -10,13 +10,14 @@ from dataclasses import replace
 import numpy as np
 import plotly.graph_objects as go
 
+from mha_viz.core.cells import kinds
 from mha_viz.figures import tiles
 from mha_viz.figures.curves import DASHES, apart, known
 from mha_viz.figures.geometry import NARROW, NICE, Box
 from mha_viz.figures.labels import Names, escape, visible
 from mha_viz.figures.margins import EDGE
 from mha_viz.figures.parts import ALL
-from mha_viz.figures.scale import Scale
+from mha_viz.figures.scale import Scale, largest_finite
 from mha_viz.figures.sheet import Sheet
 from mha_viz.figures.theme import FONT, THEMES, readable_on
 from mha_viz.figures.widths import widened, width_of
@@ -49,7 +50,7 @@ def cache(found, lengths, token, item=0, view=None, theme="light", width=1104, p
     for name, values in shown.items():
         top = sheet.title(left, top, *_titles(found, name, step))
         box = boxes[name] = Box(left, top, columns * cell, len(values) * _height(len(values), name))
-        panels.append(_panel(sheet, box, name, values, scales["weight" if name == "weights" else "length"], step, decoding))
+        panels.append(_panel(sheet, box, name, values, scales["weight" if name == "weights" else "length"], step, decoding, item))
         top = box.bottom + 8
     top += sheet.names_below(names, left, cell, top - 4, token, "token") - 4
     if not parts.bar:
@@ -90,25 +91,24 @@ def cache(found, lengths, token, item=0, view=None, theme="light", width=1104, p
     )  # fmt: skip
 
 
-def _panel(sheet, box, name, values, scale, step, decoding):
+def _panel(sheet, box, name, values, scale, step, decoding, item):
     """Draws one panel of ``values`` [heads, columns] over ``box``; returns what the browser is to know of it."""
     heads, columns = values.shape
     high, wide = box.height / heads, box.width / columns
     axes = sheet.panel(box, (-0.5, columns - 0.5), (heads - 0.5, -0.5))
-    drawn, missing, weights = scale.drawn(values), np.isnan(values), name == "weights"
+    weights, there, masked = name == "weights", _there(name, step, decoding), _masked(name, step, decoding, item)  # [columns] each
+    looks = _looks(values, there, masked)
+    blank = ~there | np.any(list(looks.values()), axis=0)  # [heads, columns]
+    drawn = np.where(blank, np.nan, scale.drawn(values))
     axis, gap = "coloraxis" if weights else "coloraxis2", 1 if min(wide, high) >= 6 else 0
     sheet.data.append(tiles.heatmap(drawn, name, axes, coloraxis=axis, gap=gap))
-    late = np.arange(columns)[None] >= step.stop  # [1, columns]
-    blanks = np.where(late[0], "not there yet", "not kept: no later step asks for it" if name == "q" else "")
-    if weights:
-        late = late & (np.arange(columns) < decoding.batch.L)  # the extra columns are always there
-        there = missing & ~late
-        look = "undefined" if there[:, ~late[0]].all() else "masked"
-        sheet.data += tiles.hatches({look: there[None]}, ORIGIN, axes, sheet.theme, 8 if high >= 12 else 5)
-        blanks = np.where(late[0], "not there yet", tiles.LOOKS[look][0])
-        if sheet.parts.values and wide >= 42 and high >= 18:
-            colors = [readable_on(scale.color_at(sheet.theme, value)) for value in drawn[~missing].tolist()]
-            sheet.data.append(tiles.numbers(values, missing, colors, axes))
+    blanks = np.where(np.arange(columns) >= step.stop, "not there yet", "not kept: no later step asks for it")
+    for look, cells in looks.items():
+        blanks = np.where(there & cells.any(axis=0), tiles.LOOKS[look][0], blanks)
+    sheet.data += tiles.hatches({look: cells[None] for look, cells in looks.items()}, ORIGIN, axes, sheet.theme, 8 if high >= 12 else 5)
+    if weights and sheet.parts.values and wide >= 42 and high >= 18:
+        colors = [readable_on(scale.color_at(sheet.theme, value)) for value in drawn[~blank].tolist()]
+        sheet.data.append(tiles.numbers(values, blank, colors, axes))
     edges = np.array([[-0.5], [heads - 0.5], [-0.5], [columns - 0.5]])
     sheet.data.append(tiles.line(*tiles.outlines(*edges), axes, sheet.theme.line, 1))
     beyond = 0 if wide >= 16 else 4 / wide  # around a column that is too narrow for an outline within it
@@ -131,7 +131,10 @@ def describe_cache(found, token, item=0):
     name = visible(decoding.batch.key_tokens[item][token])
     new += "" if name == str(token) else f" “{name}”"
     row = step.weights[item, :, -1].mean(axis=0)  # [stop + extra]
-    reads = "undefined: it has no key left" if np.isnan(row).all() else f"on average most on key {int(np.nanargmax(row))}"
+    reads = f"on average most on key {int(row.argmax())}"
+    if not np.isfinite(row).all():
+        lost = _masked("weights", step, decoding, item)[_there("weights", step, decoding)].all()
+        reads = "undefined: it has no key left" if lost else "NaN, and no mask made it"
     held = f"{step.start} token{' was' if step.start == 1 else 's were'} in the cache, {step.stop} now, of {decoding.batch.L}"
     return (
         f"Decoding, batch item {item}: {new} is new, with a query in each of {H} heads, a key and a value vector in each of {G} KV heads. "
@@ -221,12 +224,34 @@ def _shown(found, lengths, token, item):
         first = step.start if name == "q" else 0
         shown[name][:, first : step.stop] = values[:, first : step.stop]
     row = step.weights[item, :, -1].astype(np.float64)  # [H, stop + extra]
-    masked = np.append(_hidden(decoding, step, item), np.zeros(extra, bool))
-    row = np.where(masked, np.nan, row)
     shown["weights"] = np.full((len(row), columns), np.nan)
     shown["weights"][:, : step.stop] = row[:, : step.stop]
     shown["weights"][:, decoding.batch.L :] = row[:, step.stop :]
     return shown
+
+
+def _there(name, step, decoding):
+    """[columns] bool: True where there is a number in this step; the extra columns of weights always are."""
+    L = decoding.batch.L
+    place = np.arange(L + len(decoding.layer.extra_keys))
+    within = (place < step.stop) & (place >= step.start if name == "q" else True)
+    return within | (place >= L) if name == "weights" else within
+
+
+def _masked(name, step, decoding, item):
+    """[columns] bool: True for keys that the newest token may not read; of vectors none is hidden."""
+    masked = np.zeros(decoding.batch.L + len(decoding.layer.extra_keys), bool)
+    if name == "weights":
+        masked[: step.stop] = _hidden(decoding, step, item)
+    return masked
+
+
+def _looks(values, there, masked):
+    """look → [heads, columns] bool of what is ``there`` and holds no number: see ``mha_viz.core.cells``."""
+    heads = len(values)
+    hidden, lost = np.broadcast_to(there & masked, values.shape), np.full(heads, masked[there].all())  # [heads, columns], [heads]
+    found = kinds(np.where(there, values, 0), hidden, np.zeros(heads, bool), lost)
+    return {look: cells & there for look, cells in found.items() if look != "padded"}
 
 
 def _hidden(decoding, step, item):
@@ -237,7 +262,7 @@ def _hidden(decoding, step, item):
 
 
 def _scale_of_lengths(lengths):
-    return Scale("linear", 0.0, max(float(np.nanmax(one, initial=0)) for one in lengths) or 1.0, quantity="length of vector")
+    return Scale("linear", 0.0, largest_finite(lengths), quantity="length of vector")
 
 
 def _scale_of_weights(decoding, item, view):

@@ -6,6 +6,7 @@ import numpy as np
 
 from mha_viz.analysis import choose
 from mha_viz.analysis.choice import cell_of
+from mha_viz.core.cells import NUMBERS
 from mha_viz.figures.around import percent, seen, weighted
 from mha_viz.figures.labels import Names, name_of
 from mha_viz.figures.scale import largest_weight, scale_of
@@ -14,6 +15,9 @@ LEGIBLE, MOST = 80, 2400  # lines a panel on average, and in all, beyond which t
 VISIBLE = 0.01  # of the largest weight: where lines are left out, all below it are
 MARKS = {  # of tokens without lines: Plotly's symbol and what the legend calls them, in its order
     "undefined": ("x-thin-open", "undefined query: no key left, no lines"),
+    "nan": ("asterisk-open", "query with NaN in its row, and no mask made it"),
+    "inf": ("triangle-up-open", "query with +∞ in its row"),
+    "-inf": ("triangle-down-open", "query with −∞ in its row"),
     "masked": ("line-ne-open", "masked key: may not be read, no lines"),
     "padded": ("circle-open", "padded query: no lines"),
 }
@@ -71,11 +75,10 @@ class Drawn:
         weights, padding = trace.weights[item], trace.query_padding[item]  # [H, L, S], [L]
         undefined, masked = trace.undefined[item].all(axis=0), trace.mask[item].all(axis=(0, 1))  # [L], [S]
         self.tokens = trace.tokens
-        self.looks = {
-            "undefined": np.append(undefined, np.zeros_like(masked)),
-            "masked": np.append(np.zeros_like(undefined), masked),
-            "padded": np.append(padding & ~undefined, np.zeros_like(masked)),
-        }
+        rows = {"undefined": undefined} | _odd_rows(trace, item)  # [L] each
+        rows["padded"] = padding & ~np.any(list(rows.values()), axis=0)
+        self.looks = {name: np.append(cells, np.zeros_like(masked)) for name, cells in rows.items()}
+        self.looks["masked"] = np.append(np.zeros_like(undefined), masked)
         self.hidden = undefined | padding, masked
         self.H, L, S = weights.shape
         own = list(choice.order) if view.arrangement == "all" else [choice.head]
@@ -85,7 +88,7 @@ class Drawn:
         self.large = view.arrangement != "all" or len(self.heads) == 1
         maps = [trace.mean_weights[item] if head is None else weights[head] for head in self.heads]  # [L, S] each
         self.weights = np.stack(maps)  # [P, L, S]
-        self.seen = (self.weights > 0) & ~padding[:, None]  # [P, L, S]; NaN, in undefined rows, is not above 0
+        self.seen = (self.weights > 0) & (self.weights < np.inf) & ~padding[:, None]  # [P, L, S]; NaN is neither
         self.query, self.key = cell_of(trace, view)
         self.focused = view.cell is not None and (self.query, self.key) != (None, None)
         self.near = np.ones((L, S), bool)
@@ -118,6 +121,18 @@ class Drawn:
         """The part, 0 to 1, of the weight of some panels' real queries that no line shows."""
         seen, drawn = (self.weights[panels][cells[panels]].sum(dtype=np.float64) for cells in (self.seen, self.drawn))
         return 1 - drawn / seen if seen else 0.0
+
+
+def _odd_rows(trace, item):
+    """kind → [L] bool: queries that have a number in some head which no mask made, NaN before ∞ before −∞."""
+    found, taken = {}, np.zeros(trace.undefined.shape[2], bool)
+    if not trace.nonfinite[item].any():
+        return dict.fromkeys(NUMBERS, taken)
+    values = np.where(trace.nonfinite[item][..., None], trace.weights[item], 0)  # [H, L, S]
+    for kind, holds in NUMBERS.items():
+        found[kind] = holds(values).any(axis=(0, 2)) & ~taken  # [L]
+        taken = taken | found[kind]
+    return found
 
 
 def _least(weights, most, visible):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from mha_viz.figures.margins import BAR, CORNER, EDGE, Margins
 from mha_viz.figures.parts import ALL, Parts
-from mha_viz.figures.widths import widened
+from mha_viz.figures.widths import widened, width_of
 
 NARROW, NARROW_FOR_THREE = 640, 780  # px: below, two large maps or more, or three, stand one above the other
 CAPTION = 22  # px: a line of words above everything
@@ -18,6 +18,7 @@ GAP = 12  # px between tiles of the strip
 LABELS = {"line": 144, "lines": 78, "percent": 52, "number": 16}  # px that the labels of tiles take, see Strip
 LABEL_HEIGHTS = {"line": 22, "lines": 40, "percent": 22, "number": 20}  # px
 ROWS = 3  # of tiles above large maps: where labels with their percentages take more, heads are named by number alone
+SWATCH, LEGEND_LINE = 45, 22  # px of an entry of the legend before its text, and of a line of entries
 LEAST = 36  # px that such a tile has across at least
 TITLE, MIN_TITLE = (
     28,
@@ -132,6 +133,15 @@ class Geometry:
     legend: Box
     names: Map | None = None
     parts: Parts = ALL
+
+    def with_legend(self, entries):
+        """The same with room for these ``entries`` of the legend: where they need more than a line, they stand in even columns."""
+        widths = [SWATCH + width_of(text, 14) for text in entries]
+        if not self.legend.height or sum(widths) <= self.width:
+            return self
+        columns = max(int(self.width // max(widths)), 1)
+        high = max(self.legend.height, 10 + LEGEND_LINE * math.ceil(len(entries) / columns))
+        return replace(self, height=math.ceil(self.legend.y + high), legend=replace(self.legend, height=high))
 
     def beside(self, other, below=False):
         """The Geometry of both pictures, the large maps and bars of ``other`` to the right of these or ``below`` them."""

@@ -5,7 +5,8 @@ import plotly.graph_objects as go
 
 from mha_viz.analysis import choose
 from mha_viz.analysis.statistics import silent
-from mha_viz.figures import around, tiles
+from mha_viz.core.cells import WORDS, content, kinds
+from mha_viz.figures import around
 from mha_viz.figures.geometry import arrange, arrange_all
 from mha_viz.figures.labels import Names, name_of
 from mha_viz.figures.parts import ALL
@@ -140,14 +141,16 @@ def looks_of(trace, item, shown, average=None):
 
     ``average`` is the place among them where the average stands, None for none; ``shown`` None means the average alone, [1, L, S].
     """
-    mask, undefined, padding = trace.mask[item], trace.undefined[item], trace.query_padding[item]
-    if (mask == mask[0]).all() and (undefined == undefined[0]).all():
-        return tiles.looks(mask[:1], padding, undefined[:1])
-    masks, undefineds = mask[shown or []], undefined[shown or []]
+    mask, undefined, padding, values = trace.mask[item], trace.undefined[item], trace.query_padding[item], trace.weights[item]
+    if (mask == mask[0]).all() and (undefined == undefined[0]).all() and not trace.nonfinite[item].any():
+        return kinds(np.zeros_like(values[:1]), mask[:1], padding, undefined[:1])
+    masks, undefineds, values = mask[shown or []], undefined[shown or []], values[shown or []]
     if average is not None or shown is None:
+        mean = trace.mean_weights[item] if trace.has("mean_weights") else np.zeros(mask.shape[1:])  # [L, S]
         masks = np.insert(masks, average or 0, mask.all(axis=0), axis=0)  # [T, L, S]
         undefineds = np.insert(undefineds, average or 0, undefined.any(axis=0), axis=0)  # [T, L]
-    return tiles.looks(masks, padding, undefineds)
+        values = np.insert(values, average or 0, mean, axis=0)  # [T, L, S]
+    return kinds(values, masks, padding, undefineds)
 
 
 def dropped_out(trace):
@@ -177,8 +180,9 @@ def describe(trace, view):
     ordered = choice.known and view.order not in UNSORTED and view.arrangement != "one"
     first = f", largest {phrase} first: head {choice.order[0]}" if ordered else ""
     before = ", both before dropout" if dropped_out(trace) else ""
-    in_head = f"{_in_cell(trace.weights[item, head], choice)} in head {head}"
-    in_average = f", {_in_cell(trace.mean_weights[item], choice)} in the average" if trace.has("mean_weights") else ""
+    cell = choice.query, choice.key
+    in_head = f"{content(trace, item, head, *cell)} in head {head}"
+    in_average = f", {content(trace, item, None, *cell)} in the average" if trace.has("mean_weights") else ""
     differs = ""
     if choice.differences is not None:
         differs = f"Head {head} differs {around.percent(choice.differences[head])} from the average of {H}{before}. "
@@ -195,7 +199,7 @@ def describe_average(trace, view):
     heads = f"average of {H} head{'s' if H > 1 else ''}"
     return (
         f"Attention map of the {heads}{around.weighted(trace)}, {of_what(trace)}. "
-        f"{_cell(trace, choice)}: {_in_cell(trace.mean_weights[choice.item], choice)}."
+        f"{_cell(trace, choice)}: {content(trace, choice.item, None, choice.query, choice.key)}."
         + _without_weight(looks_of(trace, choice.item, None), "")
     )
 
@@ -211,12 +215,7 @@ def _cell(trace, choice):
     return f"Chosen cell: query {query}, key {key}"
 
 
-def _in_cell(weights, choice):
-    weight = weights[choice.query, choice.key]
-    return "undefined" if np.isnan(weight) else f"{weight:.6f}"
-
-
 def _without_weight(looks, where):
     """How many cells of a map have which of its ``looks``, each [1, L, S]."""
-    cells = [f"{look.sum()} {name}" for name, look in looks.items() if look.any()]
+    cells = [f"{look.sum()} {WORDS.get(name, name)}" for name, look in looks.items() if look.any()]
     return f" Of {looks['masked'].size} cells{where}: {', '.join(cells)}." if cells else ""

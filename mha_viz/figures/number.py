@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from mha_viz.analysis.decimals import in_decimals
+from mha_viz.core.cells import NUMBERS, WORDS, kinds, word
 from mha_viz.figures import tiles
 from mha_viz.figures.geometry import NARROW, NICE, ROW_PITCH, Box
 from mha_viz.figures.labels import Names, escape, name_of
@@ -37,7 +38,7 @@ def terms(trace, derivation, theme="light", width=1104, parts=ALL):
     slot = min((width - gutter - (8 if narrow else widened(BESIDE))) / D, SLOT)
     query, key = map(escape, _tokens(trace, d, width / 2))
     columns = zip(range(D), d.q, d.k, d.products, sums, strict=True)
-    hover = ["dimension {}<br>q {:.6g}<br>k {:.6g}<br>q × k {:.6g}<br>sum so far {:.6g}".format(*column) for column in columns]
+    hover = ["dimension {}<br>q {}<br>k {}<br>q × k {}<br>sum so far {}".format(i, *map(_exact, column)) for i, *column in columns]
     top = 0
     for name, words, values, height, color in (
         ("q", f"of query {query}", d.q, 48, sheet.theme.rest),
@@ -46,10 +47,11 @@ def terms(trace, derivation, theme="light", width=1104, parts=ALL):
         ("running sum", "of the products", sums, 76, sheet.theme.choice),
     ):
         fits = slot >= 40 and parts.values
-        written = {i: in_decimals(value, 2) for i, value in enumerate(values)} if fits else {}
+        written = {i: word(value) or in_decimals(value, 2) for i, value in enumerate(values)} if fits else {}
         start, top = top, sheet.title(gutter, top, name, words)
         box = Box(gutter, top, slot * D, height + 36 * bool(written))
-        sheet.bars(box, values, hover, [color] * D, written)
+        axes, extent = sheet.bars(box, values, hover, [color] * D, written)
+        _mark_bars(sheet, values, np.zeros(D, bool), np.zeros(D, bool), axes, extent)
         top = box.bottom + 8
     if parts.labels:
         for i in range(0, D, next(step for step in NICE if step * slot >= 24)):
@@ -66,7 +68,7 @@ def describe_terms(trace, derivation):
     """What ``terms`` shows."""
     d = derivation
     query, key = _tokens(trace, d)
-    most = int(np.abs(d.products).argmax())
+    most = int(np.nan_to_num(np.abs(d.products), nan=np.inf).argmax())
     said = "; ".join(text.replace("<b>", "").replace("</b>", "") for text in _score_words(d))
     return (
         f"The score of query {query} and key {key} in head {d.head}, as a sum of {len(d.products)} products q × k. The largest "
@@ -98,13 +100,12 @@ def softmax(trace, derivation, theme="light", width=1104, parts=ALL):
     slot, top = min((width - gutter - 12) / S, SLOT), 0
     for name, words, values in _softmax_rows(trace, d):
         box = Box(gutter, sheet.title(gutter, top, name, words), slot * S, 92)
-        hover = [f"key {key}<br>{name} {_number(value)}" for key, value in zip(names.exact, values, strict=True)]
-        written = {d.key: f"<b>{_number(values[d.key])}</b>"} if parts.values else {}
+        hover = [f"key {key}<br>{name} {_number(value, d.undefined)}" for key, value in zip(names.exact, values, strict=True)]
+        written = {d.key: f"<b>{_number(values[d.key], d.undefined)}</b>"} if parts.values else {}
         if name == "weight" and d.dropped is not None and slot >= 10:
             written = dict.fromkeys(np.flatnonzero(trace.dropped[d.item, d.head, d.query] & ~hidden).tolist(), "×") | written
         axes, extent = sheet.bars(box, values, hover, _choice(sheet, S, d.key), written)
-        undefined = np.isnan(values).all()
-        sheet.hatch(hidden | undefined, "undefined" if undefined else "masked", axes, extent)
+        _mark_bars(sheet, values, hidden, np.broadcast_to(d.undefined & np.isnan(values).all(), hidden.shape), axes, extent)
         top = box.bottom + 8
     top += sheet.names_below(names, gutter, slot, top, d.key, "key")
     return sheet.figure(top + 4, "softmax")
@@ -114,7 +115,7 @@ def describe_softmax(trace, derivation):
     """What ``softmax`` shows."""
     d = derivation
     query, key = _tokens(trace, d)
-    steps = "; ".join(f"{name} {_number(values[d.key])} ({words})" for name, words, values in _softmax_rows(trace, d))
+    steps = "; ".join(f"{name} {_number(values[d.key], d.undefined)} ({words})" for name, words, values in _softmax_rows(trace, d))
     hidden = int(_mask(trace, d)[d.head, d.query].sum())
     rest = f" {hidden} of {len(trace.key_tokens[d.item])} keys are hidden." if hidden else ""
     return f"The softmax of query {query} over its keys in head {d.head}. Of key {key}: {steps}.{rest}"
@@ -132,8 +133,10 @@ def _softmax_rows(trace, d):
             f"their sum is {_number(d.total)}",
             f"each divided by {_number(d.total)}",
         )
-        if not np.isfinite(d.largest):
+        if d.undefined:
             words = "no key is left; hatched: hidden", "−∞ − (−∞) is undefined", "undefined"
+        elif not np.isfinite(d.largest):
+            words = f"not finite: {_not_finite(d.masked_scores)}", "NaN − NaN and ∞ − ∞ are NaN", "one NaN makes the whole row NaN"
         values = d.masked_scores, d.exponentials, d.exponentials / d.total
         names = "score" if d.bias is None else "score + mask", "exp(score − largest)", "probability"
         rows += zip(names, words, values, strict=True)
@@ -146,6 +149,20 @@ def _softmax_rows(trace, d):
     return rows
 
 
+def _not_finite(scores):
+    """Which scores of a row are no numbers: "1 NaN, 2 ∞"; −∞ is what a mask makes."""
+    counts = {kind: int(NUMBERS[kind](scores).sum()) for kind in ("nan", "inf")}
+    return ", ".join(f"{count} {WORDS[kind]}" for kind, count in counts.items() if count)
+
+
+def _mark_bars(sheet, values, hidden, undefined, axes, extent):
+    """Hatches the slots of bars that hold no number, each [K]: rows without a key, numbers that are not finite, hidden keys."""
+    found = kinds(np.where(hidden & np.isneginf(values), 0, values)[:, None], hidden[:, None], np.zeros(len(values), bool), undefined)
+    for kind, where in found.items():
+        if kind != "padded":
+            sheet.hatch(where[:, 0], kind, axes, extent)
+
+
 def cell_in_heads(trace, derivation, theme="light", width=1104, parts=ALL):
     """The weight of one cell in all heads [H] as bars, the chosen head marked, their average as a line."""
     d, sheet, gutter = derivation, Sheet(width, THEMES[theme], parts), widened(GUTTER)
@@ -153,12 +170,11 @@ def cell_in_heads(trace, derivation, theme="light", width=1104, parts=ALL):
     H = len(values)
     slot = min((width - gutter - 12) / H, SLOT)
     box = Box(gutter, sheet.title(gutter, 0, f"query {query} → key {key}", f"in {_all(H)}"), slot * H, 150)
-    hover = [f"head {h}<br>weight {_number(value)}" for h, value in enumerate(values)]
-    written = {d.head: f"<b>{_number(values[d.head])}</b>"} if parts.values else {}
-    axes, extent = sheet.bars(box, values, hover, _choice(sheet, H, d.head), written)
     mask, undefined = _mask(trace, d)[:, d.query, d.key], trace.undefined[d.item, :, d.query]  # [H] each
-    sheet.hatch(mask & ~undefined, "masked", axes, extent)
-    sheet.hatch(undefined, "undefined", axes, extent)
+    hover = [f"head {h}<br>weight {_number(value, undefined[h])}" for h, value in enumerate(values)]
+    written = {d.head: f"<b>{_number(values[d.head], d.undefined)}</b>"} if parts.values else {}
+    axes, extent = sheet.bars(box, values, hover, _choice(sheet, H, d.head), written)
+    _mark_bars(sheet, values, mask, undefined, axes, extent)
     average = float(trace.mean_weights[d.item, d.query, d.key])
     if np.isfinite(average):
         ends = np.float32([-0.5, H - 0.5])
@@ -168,10 +184,10 @@ def cell_in_heads(trace, derivation, theme="light", width=1104, parts=ALL):
     top += sheet.names_below(_head_names(H), gutter, slot, top, d.head, "head")
     if slot >= 44 and parts.values:
         for h, value in enumerate(values):
-            sheet.say(gutter + (h + 0.5) * slot, top + 8, _short(value), 13, sheet.theme.soft, "center")
+            sheet.say(gutter + (h + 0.5) * slot, top + 8, _short(value, undefined[h]), 13, sheet.theme.soft, "center")
         top += 20
     if parts.legend:
-        sheet.say(gutter, top + 14, f"╌╌ average {_number(average)}", 14)
+        sheet.say(gutter, top + 14, f"╌╌ average {_number(average, undefined.any())}", 14)
         top += 24
     return sheet.figure(top + 2, "cell in heads")
 
@@ -180,11 +196,12 @@ def describe_cell_in_heads(trace, derivation):
     """What ``cell_in_heads`` shows."""
     d, values = derivation, derivation.in_all_heads
     query, key = _tokens(trace, d)
-    said = f"The weight of query {query} for key {key} in {_all(len(values))}: {_number(values[d.head])} in head {d.head}"
-    if not np.isfinite(values).any():
-        return f"{said}, undefined in all."
-    low, high = int(np.nanargmin(values)), int(np.nanargmax(values))
-    average = _number(float(trace.mean_weights[d.item, d.query, d.key]))
+    said = f"The weight of query {query} for key {key} in {_all(len(values))}: {_number(values[d.head], d.undefined)} in head {d.head}"
+    finite, undefined = np.flatnonzero(np.isfinite(values)), trace.undefined[d.item, :, d.query]  # [heads], [H]
+    if not len(finite):
+        return f"{said}, {' and '.join(dict.fromkeys(map(_number, values, undefined)))} in all."
+    low, high = (int(finite[pick]) for pick in (values[finite].argmin(), values[finite].argmax()))
+    average = _number(float(trace.mean_weights[d.item, d.query, d.key]), undefined.any())
     return f"{said}, {average} on average, from {_number(values[low])} in head {low} to {_number(values[high])} in head {high}."
 
 
@@ -251,11 +268,14 @@ def describe_token_in_heads(trace, derivation, side="query"):
     along, verb = ("key", "reads most from") if side == "query" else ("query", "is read most by")
     said = f"{side.capitalize()} {tokens[side]} in {_all(len(weights))}, {weights.shape[1]} {'keys' if along == 'key' else 'queries'}."
     row = weights[d.head]
-    if not np.isfinite(row).any():
-        return f"{said} Undefined in head {d.head}."
-    if not np.nanmax(row) > 0:
+    finite = np.flatnonzero(np.isfinite(row))
+    if not len(finite):
+        of_row = trace.undefined[d.item, d.head] if side == "key" else [d.undefined]
+        words = " or ".join(dict.fromkeys(_number(value, alone) for value, alone in zip(row, np.resize(of_row, len(row)), strict=True)))
+        return f"{said} {words[0].upper()}{words[1:]} in head {d.head}."
+    if not row[finite].max() > 0:
         return f"{said} Only zeros in head {d.head}."
-    most = int(np.nanargmax(row))
+    most = int(finite[row[finite].argmax()])
     name = name_of(trace.tokens, int(along == "key"), d.item, most)
     return f"{said} In head {d.head} it {verb} {along} {name}: {_number(row[most])}."
 
@@ -264,11 +284,11 @@ def _token(trace, d, side, scale=None):
     """Weights [H, count] of a token in all heads, or what ``scale`` draws for them, their average [1, count], and the looks of both,
     name → [1, …] bool."""
     mask, padding, undefined = _mask(trace, d), trace.query_padding[d.item], trace.undefined[d.item]
-    at = np.s_[..., d.query, :] if side == "query" else np.s_[..., d.key]
-    looks = {name: where[None][at] for name, where in tiles.looks(mask, padding, undefined).items()}  # [1, H, count]
-    of_all = tiles.looks(mask.all(axis=0), padding, undefined.any(axis=0))
-    average_looks = {name: where[None][at][:, None] for name, where in of_all.items()}  # [1, 1, count]
     weights, average = trace.weights[d.item], trace.mean_weights[d.item]
+    at = np.s_[..., d.query, :] if side == "query" else np.s_[..., d.key]
+    looks = {name: where[None][at] for name, where in kinds(weights, mask, padding, undefined).items()}  # [1, H, count]
+    of_all = kinds(average, mask.all(axis=0), padding, undefined.any(axis=0))
+    average_looks = {name: where[None][at][:, None] for name, where in of_all.items()}  # [1, 1, count]
     if scale is not None:
         weights, average = scale.drawn(weights), scale.drawn(average)
     return weights[at], average[at][None], looks, average_looks
@@ -313,16 +333,19 @@ def _all(H):
     return {1: "the only head", 2: "both heads"}.get(H, f"all {H} heads")
 
 
-def _short(value):
-    """A weight in three decimals, where there is little room."""
-    return "n/a" if np.isnan(value) else f"{value:.3f}"
+def _short(value, undefined):
+    """A weight in three decimals, where there is little room; "n/a" in an ``undefined`` row."""
+    return "n/a" if undefined else word(value) or f"{value:.3f}"
 
 
-def _number(value):
-    """A value to four digits, or in words: 0.2936, 1.044e−11, −∞, undefined."""
-    if np.isnan(value):
-        return "undefined"
-    if np.isinf(value):
-        return "∞" if value > 0 else "−∞"
+def _exact(value):
+    """A value to six digits, or what it is called."""
+    return word(value) or f"{value:.6g}"
+
+
+def _number(value, undefined=False):
+    """A value to four digits, or in words: 0.2936, 1.044e−11, −∞, NaN; "undefined" for NaN in an ``undefined`` row."""
+    if words := word(value, undefined):
+        return words
     text = f"{value:.4f}" if abs(value) >= 0.1 else f"{value:.4g}"
     return text.replace("-", "−")

@@ -84,6 +84,8 @@ def picture(place, strip, large, chosen, scales, theme, captions, linked=True):
     first. ``linked`` maps have the same cells and zoom together.
     """
     L, S = (strip.maps[0] if strip else large[0].map).values.shape
+    looks = [one.looks for one in ([strip] if strip else []) + list(large)]
+    place = place.with_legend([words for look, (words, _) in tiles.LOOKS.items() if any(look in own and own[look].any() for own in looks)])
     data, more, meta, sides, words, small = [], [], [], [], [], None
     if strip:
         small = Side(strip.rows, strip.columns, strip_pool(place, (L, S)))
@@ -94,7 +96,7 @@ def picture(place, strip, large, chosen, scales, theme, captions, linked=True):
         maps, rest, entries = _large(place, i, one, pool, chosen, theme)
         data, more, meta = data + maps, more + rest, meta + entries
         if place.parts.legend:
-            words += around.undefined_words(one.looks, place.maps[i].cell, cell_axes(place, i), theme)
+            words += around.row_words(one.looks, place.maps[i].cell, cell_axes(place, i), theme)
     bars, coloraxes = (place.bars if place.parts.bar else [None] * len(scales)), {}
     for scale, box in zip(scales, bars, strict=True):
         coloraxes |= scale.coloraxes(theme, box and around.bar(place, box, scale, theme), _coloraxis(scale))
@@ -142,7 +144,7 @@ def _strip(place, strip, pool, chosen, theme):
     origins = np.stack([column * box.step[0] / box.cell[0], row * box.step[1] / box.cell[1]], axis=1)  # [T, 2] in cells
     firsts = origins.tolist()
     maps = [map.heatmap(STRIP, first, pool) for map, first in zip(strip.maps, firsts, strict=True)]
-    looks = {name: pool.all(cells) for name, cells in strip.looks.items()}
+    looks = tiles.pooled_looks(strip.looks, pool)
     over = tiles.hatches(looks, origins, STRIP, theme, 5, pool.step)
     strong = [i for i, map in enumerate(strip.maps) if map.head == head][:1]
     for corners, color, width in ((origins, theme.line, 1), (origins[strong], theme.choice, 3)):
@@ -176,7 +178,7 @@ def _large(place, i, one, pool, chosen, theme):
     where, names, cell = cell_axes(place, i), name_axes(place, i), place.maps[i].cell
     L, S = one.map.values.shape
     spacious = min(cell) >= 8
-    looks = {name: pool.all(cells) for name, cells in one.looks.items()}
+    looks = tiles.pooled_looks(one.looks, pool)
     hidden = np.any(list(one.looks.values()), axis=0)[0]  # [L, S]
     over = [
         *tiles.hatches(looks, np.zeros((1, 2)), where, theme, 8 if spacious else 6, pool.step),

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from mha_viz.core.cells import WORDS, kinds
 from mha_viz.figures import tiles
 from mha_viz.figures.geometry import NICE, ROW_PITCH, Box
 from mha_viz.figures.labels import Names, escape
@@ -41,14 +42,12 @@ def small_map(one, scale, theme="light", colors="ink"):
     heatmap = tiles.heatmap(one.values, "", axes, gap=1 if cell >= 8 else 0)
     where = "<br>".join(f"{what} %{{{axis}}}" for what, axis in ((one.rows, "y"), (one.columns, "x")))
     heatmap["hovertemplate"] = f"{where}<br>{one.quantity} %{{z:.6f}}<extra></extra>"
-    undefined = np.isnan(one.values)
-    masked = np.zeros_like(undefined) if one.hidden is None else one.hidden & (undefined | (one.values == 0))
-    looks = {"undefined": undefined[None], "masked": (masked & ~undefined)[None]}
+    looks = looks_of(one)
     frame = tiles.outlines(*np.array([[-0.5], [R - 0.5], [-0.5], [C - 0.5]]))
     sheet.data += [heatmap, *tiles.hatches(looks, ORIGIN, axes, sheet.theme, 8 if cell >= 16 else 5)]
     sheet.data.append(tiles.line(*frame, axes, sheet.theme.line, 1))
     if C <= 8 and cell >= 30:
-        hatched = undefined | masked
+        hatched = np.any(list(looks.values()), axis=0)[0]  # [R, C]
         shown = [readable_on(scale.color_at(sheet.theme, value)) for value in one.values[~hatched].tolist()]
         sheet.data.append(tiles.numbers(one.values, hatched, shown, axes, digits=2))
     step = next(step for step in NICE if step * cell >= (columns.widest + 4 if lying else ROW_PITCH))
@@ -60,17 +59,25 @@ def small_map(one, scale, theme="light", colors="ink"):
     return sheet.figure(box.bottom + 4, "pitfall", **scale.coloraxes(sheet.theme, {}), coloraxis_showscale=False)
 
 
+def looks_of(one):
+    """look → [1, R, C] bool. A row whose every key is hidden is undefined; other numbers that are not finite, no mask made."""
+    hidden = np.zeros(one.values.shape, bool) if one.hidden is None else one.hidden
+    lost = hidden.all(axis=1) & np.isnan(one.values).all(axis=1)  # [R]
+    masked = hidden & (np.isnan(one.values) | (one.values == 0))
+    return {look: cells[None] for look, cells in kinds(one.values, masked, np.zeros(len(lost), bool), lost).items() if look != "padded"}
+
+
 def describe(one):
     """What ``small_map`` shows, in words."""
     R, C = one.values.shape
     said = f"{one.title}: a map of {R} × {C}, {one.rows or 'row'} by {one.columns}."
     if one.hidden is not None:
         said += f" {int(one.hidden.sum())} of {R * C} cells are hidden by a mask."
-    lost = int(np.isnan(one.values).all(axis=1).sum())
-    if lost:
-        said += f" {lost} of {R} rows are undefined."
-    if lost == R:
+    lost = {look: int(cells[0].all(axis=1).sum()) for look, cells in looks_of(one).items() if look != "masked"}
+    said += "".join(f" {count} of {R} rows are {WORDS.get(look, look)}." for look, count in lost.items() if count)
+    finite = np.isfinite(one.values)
+    if not finite.any():
         return said
-    row, column = divmod(int(np.nanargmax(one.values)), C)
+    row, column = divmod(int(np.where(finite, one.values, -np.inf).argmax()), C)
     where = f"{one.rows} {one.row_names[row]}, {one.columns} {one.column_names[column]}".strip()
     return f"{said} The largest {one.quantity} is {one.values[row, column]:.4f}, at {where}."

@@ -50,11 +50,11 @@ class Scale:
             kind = "log" if pooling_of(quantity) else "linear"
         if kind == "row":
             return cls("row", 0.0, 1.0, quantity=quantity)
-        largest = _largest(rows)
+        largest = largest_finite(rows)
         low, high = view.limits or (0.0, largest)
         if kind == "linear":
             return cls("linear", low, high, low > 0, largest > high, view.limits is not None, quantity)
-        positive = np.concatenate([array[array > 0] for array in rows])  # NaN is not above 0
+        positive = np.concatenate([array[(array > 0) & (array < np.inf)] for array in rows])  # NaN is neither
         if kind == "percentile" and view.limits is None and len(positive):
             high = float(np.percentile(positive, 99))
         if kind == "log":
@@ -67,8 +67,9 @@ class Scale:
         """[…, L, S]: what a map of these weights draws on this scale."""
         if self.kind != "row":
             return weights
-        largest = weights.max(axis=-1, keepdims=True)  # [..., L, 1]; NaN in undefined rows
-        return np.divide(weights, largest, out=np.zeros_like(weights), where=largest != 0)
+        finite = np.isfinite(weights)  # what is not has a mark of its own
+        largest = weights.max(axis=-1, keepdims=True, initial=0, where=finite)  # [..., L, 1]
+        return np.divide(weights, largest, out=np.where(finite, weights.dtype.type(0), weights), where=finite & (largest > 0))
 
     def color_at(self, theme, drawn):
         """(r, g, b), 0 to 255, of the colour of one drawn value."""
@@ -154,11 +155,15 @@ def rows_of(trace, item):
 
 def largest_weight(weights, padding):
     """The largest weight of real queries in [H, L, S], where a linear scale ends; 1 where there is none above zero."""
-    return _largest([weights[:, ~padding]])  # [H, R, S]
+    return largest_finite([weights[:, ~padding]])  # [H, R, S]
 
 
-def _largest(rows):
-    return max((float(np.fmax.reduce(array, axis=None, initial=0)) for array in rows), default=0.0) or 1.0  # NaN gives way
+def largest_finite(rows):
+    """The largest finite number, 1 where there is none above zero."""
+    most = [float(np.fmax.reduce(array, axis=None, initial=0)) for array in rows]  # NaN gives way
+    if np.inf in most:
+        most = [float(array.max(initial=0, where=np.isfinite(array))) for array in rows]
+    return max(most, default=0.0) or 1.0
 
 
 def _short(value, sign=""):

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from mha_viz.core.cells import kinds, word
 from mha_viz.figures import tiles
 from mha_viz.figures.geometry import NARROW, NICE, ROW_PITCH, Box
 from mha_viz.figures.labels import SIZE, escape, numbered, shorten, visible
@@ -44,16 +45,14 @@ def describe(tensors):
         rows, columns = one.axes
         size = " × ".join(f"{count} {_many(axis)}" for axis, count in zip(one.axes, one.values.shape, strict=True) if axis)
         where = ", ".join(f"{axis.stands_for} {_name(axis, place)}" for axis, place in ((rows, row), (columns, column)) if axis)
-        said.append(f"{one.symbol}, {one.words}: {size}; at {where} it is {written(one.values[row, column])}")
+        said.append(f"{one.symbol}, {one.words}: {size}; at {where} it is {written(one.values[row, column], undefined=one.alone(row))}")
     return ". ".join(said) + "."
 
 
-def written(value, digits=4):
-    """A number as a person reads it: 0.2936, −12.3, 1.04e−11, −∞, undefined."""
-    if np.isnan(value):
-        return "undefined"
-    if np.isinf(value):
-        return "∞" if value > 0 else "−∞"
+def written(value, digits=4, undefined=False):
+    """A number as a person reads it: 0.2936, −12.3, 1.04e−11, −∞, NaN; "undefined" for NaN where the query has no key left."""
+    if words := word(value, undefined):
+        return words
     plain = value == 0 or 10**-digits <= abs(value) < 1000
     text = f"{value:.{digits}f}" if plain else f"{value:.{digits}g}"
     return text.replace("-", "−")
@@ -87,10 +86,10 @@ def _panel(sheet, one, gutter, top, most, sign, tall):
     box = Box(gutter, top, cell * length, height * count)
     axes = sheet.panel(box, (-0.5, length - 0.5), (count - 0.5, -0.5))
     largest = most or _largest(one.values)
-    sheet.data.append(_heatmap(one, values, hidden, axes, theme, largest, (down, across), min(cell, height) >= 8))
-    undefined = np.isnan(values) & ~hidden
-    looks = {"undefined": undefined[None], "masked": hidden[None]}
-    sheet.data += tiles.hatches(looks, np.zeros((1, 2)), axes, theme, 8 if cell >= 8 else 5)
+    lost = np.array([one.alone(i) for i in range(down.start, down.stop)])  # [count]
+    sheet.data.append(_heatmap(one, values, hidden, lost, axes, theme, largest, (down, across), min(cell, height) >= 8))
+    looks = _looks(values, hidden, lost)
+    sheet.data += tiles.hatches({look: cells[None] for look, cells in looks.items()}, np.zeros((1, 2)), axes, theme, 8 if cell >= 8 else 5)
     frame = tiles.outlines(*np.array([[-0.5], [count - 0.5], [-0.5], [length - 0.5]]))
     sheet.data.append(tiles.line(*frame, axes, theme.line, 1))
     if columns.block and columns.block < length:
@@ -99,7 +98,7 @@ def _panel(sheet, one, gutter, top, most, sign, tall):
         sheet.data.append(tiles.line(lines, np.tile(np.float32([-0.5, count - 0.5, np.nan]), len(x)), axes, theme.text, 1))
     _mark(sheet, one, (down, across), (count, length), axes, (5, 2) if min(cell, height) >= 14 else (3, 1.5))
     if sheet.parts.values and cell >= 40 and height >= 17:
-        _numbers(sheet, values, hidden | undefined, axes, theme, largest, one.kind, 3 if cell >= 52 else 2)
+        _numbers(sheet, values, np.any(list(looks.values()), axis=0), axes, theme, largest, one.kind, 3 if cell >= 52 else 2)
         if cell >= 44:
             _infinite(sheet, values, hidden, box, cell, height)
     if not sheet.parts.labels:
@@ -122,7 +121,15 @@ def _title(sheet, one, top, drawn):
     return top + 5 + 20 * len(lines)
 
 
-def _heatmap(one, values, hidden, axes, theme, largest, parts, spaced):
+def _looks(values, hidden, lost):
+    """look → [rows, columns] bool of the cells that have one: masked, undefined in rows that have ``lost`` all keys, or not finite."""
+    made = hidden & (np.isneginf(values) | lost[:, None])  # what a mask makes of a score, and what follows from it
+    looks = kinds(np.where(made, 0, values), hidden, np.zeros(len(values), bool), np.zeros(len(values), bool))
+    undefined = looks["nan"] & lost[:, None]
+    return looks | {"undefined": undefined, "nan": looks["nan"] & ~undefined}
+
+
+def _heatmap(one, values, hidden, lost, axes, theme, largest, parts, spaced):
     rows, columns = one.axes
     shown = np.where(np.isfinite(values) & ~hidden, values, np.nan)
     names = [
@@ -130,8 +137,8 @@ def _heatmap(one, values, hidden, axes, theme, largest, parts, spaced):
         for axis, part in ((rows, parts[0]), (columns, parts[1]))
     ]
     hover = [
-        [f"{down}{'<br>' * bool(down)}{across}<br>{written(value, 6)}" for across, value in zip(names[1], line, strict=True)]
-        for down, line in zip(names[0], values.tolist(), strict=True)
+        [f"{down}{'<br>' * bool(down)}{across}<br>{written(value, 6, gone)}" for across, value in zip(names[1], line, strict=True)]
+        for down, line, gone in zip(names[0], values.tolist(), lost.tolist(), strict=True)
     ]
     colors = theme.ink if one.kind == "weight" else (*theme.less[:0:-1], *theme.more)
     scale = [[i / (len(colors) - 1), color] for i, color in enumerate(colors)]

@@ -6,23 +6,22 @@ The traces are plain dicts: that is many times faster than Plotly's classes, and
 import numpy as np
 
 from mha_viz.analysis.decimals import in_decimals
+from mha_viz.core.cells import NUMBERS
 
 LOOKS = {  # in the order of the legend; of two that meet, the first wins; "once" where two Traces are compared
     "undefined": ("undefined: no key left", "x"),
+    "nan": ("NaN, and no mask made it", "+"),
+    "inf": ("+∞", "|"),
+    "-inf": ("−∞", "-"),
     "masked": ("masked: may not be read", "/"),
     "once": ("masked in one of the two", "/"),
     "padded": ("padded query", "."),
 }
 
 
-def looks(mask, padding, undefined):
-    """Which cells have which look: name → [..., L, S] bool, each cell in one at most.
-
-    mask [..., L, S], padding [L] and undefined [..., L] are bool.
-    """
-    undefined = np.broadcast_to(undefined[..., None], mask.shape)  # [..., L, S]
-    masked = mask & ~undefined
-    return {"undefined": undefined, "masked": masked, "padded": padding[:, None] & ~(undefined | masked)}
+def pooled_looks(looks, pool):
+    """``looks`` of cells, each [T, L, S], as those of a Pool's blocks: one cell that is not finite is enough, of the others all count."""
+    return {name: pool.any(cells) if name in NUMBERS else pool.all(cells) for name, cells in looks.items()}
 
 
 def polygons(cells):
@@ -126,6 +125,7 @@ def hatches(cells, origins, axes, theme, size, step=(1, 1)):
         if len(where) == 1:
             tile, x, y = np.repeat(np.arange(len(origins)), len(x)), np.tile(x, len(origins)), np.tile(y, len(origins))
         x0, y0 = origins[tile].T - 0.5
+        edge = {"width": 1.5, "color": theme.text} if name in NUMBERS else {"width": 0}  # one cell may be smaller than a pattern
         pattern = {
             "shape": LOOKS[name][1], "size": 2 * size if name == "once" else size, "fillmode": "replace", "fgcolor": theme.hatch,
             "solidity": round({"padded": 0.2, "once": 0.15}.get(name, 0.3) * theme.hatched, 3),
@@ -133,7 +133,7 @@ def hatches(cells, origins, axes, theme, size, step=(1, 1)):
         }  # fmt: skip
         traces.append({
             "type": "scatter", "mode": "lines", "x": (x0 + x * step[0]).astype(np.float32),
-            "y": (y0 + y * step[1]).astype(np.float32), "xaxis": axes[0], "yaxis": axes[1], "line": {"width": 0}, "fill": "toself",
+            "y": (y0 + y * step[1]).astype(np.float32), "xaxis": axes[0], "yaxis": axes[1], "line": edge, "fill": "toself",
             "fillpattern": pattern, "hoverinfo": "skip", "name": LOOKS[name][0], "legendgroup": name, "showlegend": False,
         })  # fmt: skip
     return traces

@@ -1,7 +1,9 @@
 """Shapes, modes and single numbers in words, as HTML: what stands around the picture."""
 
 from html import escape
-from math import isnan
+from math import isfinite
+
+from mha_viz.core.cells import content
 
 
 def shape_strip(trace, settings, swapped=False):
@@ -61,16 +63,17 @@ def chosen_number(trace, choice, pinned=None):
     """The chosen cell's exact weight in its head and in the average; beside a ``pinned`` Trace, A, with the change from A."""
     item, head, query, key = choice.item, choice.head, choice.query, choice.key
     asks, is_read = token(trace, 0, item, query), token(trace, 1, item, key)
-    in_head, average = written(trace.weights[item, head, query, key]), ""
+    in_head, average = content(trace, item, head, query, key), ""
     if trace.has("mean_weights"):  # of a long sequence it comes last
-        average = f" · average <b>{written(trace.mean_weights[item, query, key])}</b>"
+        average = f" · average <b>{content(trace, item, None, query, key)}</b>"
     change = ""
     if pinned is not None and pinned.tokens.sight == trace.tokens.sight and has_cell(pinned, choice):
         alike = pinned.weights.shape[1] == trace.weights.shape[1]  # or a head's number says nothing about the other's
         before = pinned.weights[item, head, query, key] if alike else pinned.mean_weights[item, query, key]
         after = trace.weights[item, head, query, key] if alike else trace.mean_weights[item, query, key]
-        moved = "undefined" if isnan(before) or isnan(after) else f"{after - before:+.6f}"
-        change = f" · A{'' if alike else ', average'} <b>{written(before)}</b> · B − A <b>{moved}</b>"
+        moved = f"{after - before:+.6f}" if isfinite(before) and isfinite(after) else "undefined"
+        was = content(pinned, item, head if alike else None, query, key)
+        change = f" · A{'' if alike else ', average'} <b>{was}</b> · B − A <b>{moved}</b>"
     what = "" if trace.quantity == "weight" else f"{trace.quantity}: "
     where = f"{what}head {head} · {asks} → {is_read}"
     return f"<p class='chosen' role='status'>{where} <b>{in_head}</b>{average}{change}</p>"
@@ -80,10 +83,6 @@ def has_cell(trace, choice):
     """True where a Trace has a cell at the place of this Choice."""
     place = (choice.item, choice.head, choice.query, choice.key)
     return all(index < count for index, count in zip(place, trace.weights.shape, strict=True))
-
-
-def written(weight):
-    return "undefined" if isnan(weight) else f"{weight:.6f}"
 
 
 def what_average_hides(trace, item):

@@ -52,6 +52,16 @@ def test_a_row_of_nan_is_undefined():
     assert np.argwhere(trace.undefined).tolist() == [[1, 2, 0]] and trace.mask[1, 2, 0].all() and not trace.mask[1, 0, 0].any()
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_a_number_that_is_none_beside_others_stays_and_is_told_from_a_row_without_a_key(value):
+    weights = maps()
+    weights[1, 2, 0, 3] = value
+    weights[0, 1, 2] = np.nan
+    trace = trace_of_maps(weights)
+    assert np.argwhere(trace.nonfinite).tolist() == [[1, 2, 0]] and np.argwhere(trace.undefined).tolist() == [[0, 1, 2]]
+    assert np.array_equal(trace.weights, weights, equal_nan=True)
+
+
 def test_tokens_and_two_sequences():
     weights = maps(L=2, S=5)
     assert trace_of_maps(weights).tokens.positions is None
@@ -76,8 +86,9 @@ def test_rounded_maps_are_taken_and_others_not(dtype, off, fits):
         (lambda w: w[:, :, :0], "no axis empty"),
         (lambda w: w.swapaxes(2, 3), "Is another axis the keys'"),
         (lambda w: np.log(w), "negative numbers"),
-        (lambda w: np.where(w == w.max(), np.inf, w), "infinite"),
-        (lambda w: np.where(w == w.max(), np.nan, w), "NaN beside numbers"),
+        (lambda w: np.where(w == w.max(), -1, np.where(w == w.min(), np.nan, w)), "negative numbers"),
+        (lambda w: np.where(np.arange(4) == 1, np.inf, w), "no row is finite"),
+        (lambda w: np.where(np.arange(4) == 1, -np.inf, w), "no row is finite"),
     ],
 )
 def test_what_is_no_distribution_is_refused_with_what_it_looks_like(spoil, message):

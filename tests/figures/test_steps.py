@@ -149,4 +149,4 @@ def test_shapes_and_numbers_in_words():
     told = {0.29364: "0.2936", -12.3456: "−12.3456", 1.04e-11: "1.04e−11", -np.inf: "−∞", 0.0: "0.0000", 123456.0: "1.235e+05"}
     for value, words in told.items():
         assert written(value) == words
-    assert written(np.nan) == "undefined"
+    assert written(np.nan) == "NaN" and written(np.nan, undefined=True) == "undefined"
