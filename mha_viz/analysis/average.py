@@ -7,6 +7,7 @@ import numpy as np
 
 from mha_viz.analysis.decimals import DIGITS, in_decimals
 from mha_viz.analysis.difference import real_queries
+from mha_viz.analysis.parts import in_parts
 from mha_viz.analysis.statistics import silent
 
 
@@ -35,19 +36,28 @@ def what_average_hides(trace, item):
     if trace.tokens.sight is not None:
         return None
     queries = np.flatnonzero(real_queries(trace, item))  # [R]
-    weights, average = trace.weights[item][:, queries], trace.mean_weights[item][queries]  # [H, R, S], [R, S]
-    if weights.size == 0:
+    maps, average = trace.weights[item], trace.mean_weights[item]  # [H, L, S], [L, S]
+    if len(queries) == 0 or 0 in maps.shape:
         return None
-    gap = np.abs(weights - average)  # [H, R, S]
-    gap[silent(trace)] = 0  # a head that is off says nothing that could be hidden
-    head, row, key = (int(i) for i in np.unravel_index(gap.argmax(), gap.shape))
-    weight, mean = float(weights[head, row, key]), float(average[row, key])
+    largest, (head, query, key), off = -1.0, (0, int(queries[0]), 0), silent(trace)
+    overruled = np.ones(len(queries), bool)  # [R] whether the average's largest weight is less than the largest of each head so far
+    for one, weights in enumerate(maps):  # [L, S]
+        below = []
+        for some in in_parts(queries, maps.shape[2]):
+            own, mean = weights[some], average[some]  # [some of R, S] each
+            favourite = mean.argmax(axis=-1)  # [some of R]
+            below.append(own[np.arange(len(some)), favourite] < own.max(axis=-1))
+            gap = np.zeros(1) if one in off else np.abs(own - mean)  # a head that is off says nothing that could be hidden
+            place = int(gap.argmax())
+            if gap.flat[place] > largest:
+                row, column = divmod(place, maps.shape[2])
+                largest, (head, query, key) = gap.flat[place], (one, int(some[row]), column)
+        overruled &= np.concatenate(below)
+    weight, mean = float(maps[head, query, key]), float(average[query, key])
     digits = next((n for n in range(2, DIGITS + 1) if in_decimals(weight, n) != in_decimals(mean, n)), None)
     if digits is None:
         return None
-    rows, favourite = np.arange(len(queries)), average.argmax(axis=-1)  # [R] each
-    overruled = int((weights[:, rows, favourite] < weights.max(axis=-1)).all(axis=0).sum())
-    query = int(queries[row])
+    overruled = int(overruled.sum())
     sentence = f"In head {head} query {query} gives {_written(weight, digits)} to key {key}; the average says {_written(mean, digits)}."
     if overruled:
         of = f"{overruled} of {len(queries)} queries" if len(queries) > 1 else "the one query"

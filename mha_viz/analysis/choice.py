@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mha_viz.analysis.difference import real_queries
+from mha_viz.analysis.parts import in_parts
 from mha_viz.analysis.statistics import is_known, statistic
 from mha_viz.settings.view import UNSORTED
 
@@ -93,7 +94,12 @@ def _most_different_cell(trace, item, head, query, key):
     if len(queries) == 0:
         return 0, key or 0
     keys = np.arange(trace.probabilities.shape[3]) if key is None else np.array([key])  # [K]
-    rows = trace.probabilities[item][:, queries][:, :, keys]  # [H, R, K]
-    gap = np.abs(rows[head] - rows.mean(axis=0))  # [R, K]
-    row, column = np.unravel_index((gap if gap.any() else rows[head]).argmax(), gap.shape)
-    return int(queries[row]), int(keys[column])
+    found, most = {}, {"gap": -1.0, "weight": -1.0}
+    for some in in_parts(queries, trace.probabilities.shape[1] * len(keys)):
+        rows = trace.probabilities[item][:, some]  # [H, some of R, S]
+        rows = rows if key is None else rows[:, :, keys]  # [H, some of R, K]
+        for name, cells in (("gap", np.abs(rows[head] - rows.mean(axis=0))), ("weight", rows[head])):  # [some of R, K]
+            row, column = np.unravel_index(cells.argmax(), cells.shape)
+            if cells[row, column] > most[name] or np.isnan(cells[row, column]) > np.isnan(most[name]):  # of NaN the first, as argmax has it
+                most[name], found[name] = cells[row, column], (int(some[row]), int(keys[column]))
+    return found["gap" if most["gap"] != 0 else "weight"]

@@ -3,6 +3,7 @@
 import numpy as np
 
 from mha_viz.analysis.information import jensen_shannon
+from mha_viz.analysis.parts import in_parts
 
 
 def real_queries(trace, item):
@@ -16,7 +17,12 @@ def difference_from_average(trace, item):
     The Jensen–Shannon divergence of a head's row from the average's row, in parts of ln 2; its mean over the real queries of one
     batch item. NaN where the item has no real query.
     """
-    rows = trace.probabilities[item][:, real_queries(trace, item)]  # [H, R, S], R real queries
-    if rows.shape[1] == 0:
-        return np.full(len(rows), np.nan)
-    return np.clip(jensen_shannon(rows, rows.mean(axis=0)).mean(axis=1, dtype=np.float64), 0, 1)  # [H]
+    _, H, _, S = trace.probabilities.shape
+    queries = np.flatnonzero(real_queries(trace, item))  # [R]
+    if len(queries) == 0:
+        return np.full(H, np.nan)
+    total = np.zeros(H)
+    for some in in_parts(queries, H * S):
+        rows = trace.probabilities[item][:, some]  # [H, some of R, S]
+        total += jensen_shannon(rows, rows.mean(axis=0)).sum(axis=1, dtype=np.float64)
+    return np.clip(total / len(queries), 0, 1)  # [H]

@@ -49,10 +49,10 @@ def strongest(traces, head, count=10, *, by="weight", sink=True):
         if reason and by == "contribution":
             raise Wrong("by", by, f"cannot be told of {trace.name} ({i}): {reason}.", [{"by": "weight"}])
         for item in range(N):
-            rows = Rows.of(trace, item)
-            p = rows.p[head, :, : rows.num_keys].astype(np.float64)  # [R, S without extra]
+            rows = Rows.of(trace, item, slice(head, head + 1))
+            p = rows.p[0, :, : rows.num_keys].astype(np.float64)  # [R, S without extra]
             added = None if reason else p * value_lengths(trace, item)[head, : rows.num_keys]  # [R, S without extra]
-            counts = rows.seen[head, :, : rows.num_keys] & rows.choice[head][:, None]  # [R, S without extra]
+            counts = rows.seen[0, :, : rows.num_keys] & rows.choice[0][:, None]  # [R, S without extra]
             if not sink:
                 counts[:, rows.reachable.argmax()] = False
             strength = p if by == "weight" else added

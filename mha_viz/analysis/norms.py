@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from mha_viz.core.arrays import read_only
+from mha_viz.core.memory import PART
 from mha_viz.core.rules import Wrong
 
 QUANTITY = "value-norm weight"
@@ -81,6 +82,10 @@ def lengths(vectors, out_weight):
     """
     import torch
 
+    H = len(vectors)
+    if H > 1 and out_weight.size > PART:  # a head at a time: in float64 the whole projection would take as much as the layer
+        heads = zip(vectors, np.split(out_weight, H, axis=1), strict=True)
+        return np.concatenate([lengths(own[None], columns) for own, columns in heads])
     x, W = (torch.tensor(array, dtype=torch.float64) for array in (vectors, out_weight))
     W = W.unflatten(1, (len(x), -1)).transpose(0, 1)  # [H, E, D]
     return ((x @ (W.mT @ W)) * x).sum(dim=-1).clamp(min=0).sqrt().numpy()  # [H, R]

@@ -24,6 +24,7 @@ from mha_viz.analysis.causes import spans
 from mha_viz.analysis.difference import difference_from_average, real_queries
 from mha_viz.analysis.information import entropy_of
 from mha_viz.analysis.norms import head_outputs, lengths, why_no_norms
+from mha_viz.analysis.parts import in_parts
 from mha_viz.core.arrays import read_only
 from mha_viz.core.rules import one_of
 from mha_viz.core.tokens import Tokens
@@ -53,7 +54,9 @@ class Statistic:
 
     def of(self, trace, item):
         """[H]: its value for each head over the real queries of batch item ``item``."""
-        return divided(*self.function(Rows.of(trace, item))) if self.by_rows else self.function(trace, item)
+        if not self.by_rows:
+            return self.function(trace, item)
+        return divided(*np.sum([self.function(rows) for rows in Rows.parts(trace, item)], axis=0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,13 +75,23 @@ class Rows:
     reachable: np.ndarray
 
     @classmethod
-    def of(cls, trace, item):
+    def of(cls, trace, item, heads=slice(None)):
+        """All rows of these ``heads``, a slice of them, at once."""
         queries = np.flatnonzero(real_queries(trace, item))  # [R]
-        seen = ~trace.mask[item][:, queries]  # [H, R, S]
-        if trace.mask_bias is not None:
-            seen &= trace.mask_bias[item][:, queries] > HIDING
-        reachable = seen[..., : trace.num_positions].any(axis=(0, 1))  # [S without extra]
-        return cls(trace.tokens, item, queries, trace.probabilities[item][:, queries], seen, reachable)
+        return cls._of(trace, item, heads, queries, _reachable(trace, item))
+
+    @classmethod
+    def parts(cls, trace, item):
+        """All rows of all heads, as many at once as are read at a time."""
+        queries, reachable = np.flatnonzero(real_queries(trace, item)), _reachable(trace, item)
+        for some in in_parts(queries, trace.probabilities[item, :, 0].size):
+            yield cls._of(trace, item, slice(None), some, reachable)
+
+    @classmethod
+    def _of(cls, trace, item, heads, queries, reachable):
+        return cls(
+            trace.tokens, item, queries, trace.probabilities[item, heads][:, queries], _seen(trace, item, heads, queries), reachable
+        )
 
     @cached_property
     def choice(self):
@@ -94,6 +107,22 @@ class Rows:
     def position(self):
         """[R] the key at which each query stands; None where queries and keys share no positions."""
         return None if self.tokens.positions is None else self.tokens.positions[self.queries]
+
+
+def _seen(trace, item, heads, queries):
+    """[H, R, S] bool: the keys that these queries may see in these heads, a slice of them."""
+    seen = ~trace.mask[item, heads][:, queries]  # [H, R, S]
+    if trace.mask_bias is not None:
+        seen &= trace.mask_bias[item, heads][:, queries] > HIDING
+    return seen
+
+
+def _reachable(trace, item):
+    """[S without extra] bool: positions that any real query may see."""
+    queries, found = np.flatnonzero(real_queries(trace, item)), np.zeros(trace.num_positions, bool)
+    for some in in_parts(queries, trace.probabilities[item, :, 0].size):
+        found |= _seen(trace, item, slice(None), some)[..., : trace.num_positions].any(axis=(0, 1))
+    return found
 
 
 def entropy(rows):
@@ -292,7 +321,7 @@ def why_not(trace, item, name):
     if "norms" in how.needs and not np.isfinite(trace.plain.v[item]).all():
         return "the values v are not all finite, and so is nothing that is made of them"
     where = "" if missing.all() else f"in head{'s' if missing.sum() > 1 else ''} {spans(np.flatnonzero(missing))} "
-    if trace.tokens.sight is None and "choice" in how.needs and not Rows.of(trace, item).choice[missing].any():
+    if trace.tokens.sight is None and "choice" in how.needs and not any(rows.choice[missing].any() for rows in Rows.parts(trace, item)):
         return f"{where}no real query sees more than one key, whose weight is 1 whatever the head has learnt"
     return f"{where}{how.otherwise}"
 

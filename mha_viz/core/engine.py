@@ -6,7 +6,8 @@ passed: both change answers.
 """
 
 import math
-from functools import cache, lru_cache
+from functools import cache
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -211,15 +212,28 @@ def project(W, query, key, value):
     return tuple(projected)
 
 
-@lru_cache(maxsize=16)
-@torch.inference_mode(False)  # whoever asks first: what is made in inference mode never requires gradients
+_parameters = WeakKeyDictionary()  # Layer → {dtype: its weights as tensors}, as long as the layer itself
+
+
 def parameters(layer, dtype):
-    """The layer's weights as tensors: a copy, kept while the layer is in use.
+    """The layer's weights as tensors, kept as long as the layer.
 
     They require gradients, as a module's parameters do: ``F.linear`` takes another kernel, with other last digits, for weights
     that do not.
     """
-    return {name: torch.tensor(array).to(dtype).requires_grad_() for name, array in layer.weights.items()}
+    known = _parameters.setdefault(layer, {})
+    if dtype not in known:  # two threads may both make them; they get equal ones, and either may stay
+        with torch.inference_mode(False):  # what is made in inference mode never requires gradients
+            known[dtype] = {name: _as_tensor(array, dtype).requires_grad_() for name, array in layer.weights.items()}
+    return known[dtype]
+
+
+def _as_tensor(array, dtype):
+    """The tensor that ``array`` is the numbers of, where it is one of this type; else a copy."""
+    drawn = array.base
+    if isinstance(drawn, torch.Tensor) and (drawn.dtype, tuple(drawn.shape)) == (dtype, array.shape):
+        return drawn.detach()
+    return torch.tensor(array).to(dtype)
 
 
 def _sequence_first(array, dtype):

@@ -59,7 +59,10 @@ class Layer:
                 drawn[f"{name}_proj_weight"] = xavier_uniform_(torch.empty(E, width), generator=generator)
         if add_bias_kv:
             drawn |= {name: xavier_normal_(torch.empty(1, 1, E), generator=generator) for name in ("bias_k", "bias_v")}
-        return cls(_frozen(drawn), num_heads, size, dropout, bool(add_zero_attn), seed)
+        weights = {name: tensor.numpy() for name, tensor in drawn.items()}  # nobody else has these tensors: no copy
+        for array in weights.values():
+            array.flags.writeable = False
+        return cls(MappingProxyType(weights), num_heads, size, dropout, bool(add_zero_attn), seed)
 
     @classmethod
     def from_state_dict(cls, state_dict, num_heads, *, add_zero_attn=False, dropout=0.0):

@@ -116,11 +116,12 @@ class Mask:
         hidden = np.zeros((1, 1, stop - start, self.num_keys), bool)
         if self.causal or self.window is not None:
             position = np.arange(start, stop)[:, None] + self.num_keys - self.num_queries  # [rows, 1]
-            ahead = np.arange(self.num_keys) - position  # [rows, S]
+            key = np.arange(self.num_keys)  # [S]; compared, and not subtracted, which would take eight bytes a cell
             if self.causal:
-                hidden = hidden | (ahead > 0)
+                hidden |= key > position
             if self.window is not None:
-                hidden = hidden | (np.abs(ahead) >= self.window)
+                hidden |= key <= position - self.window
+                hidden |= key >= position + self.window
         if self.padded is not None:
             hidden = hidden | self.padded[:, None, None, :]  # [N, 1, rows, S]
         if self.dense is not None:

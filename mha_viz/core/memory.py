@@ -12,6 +12,7 @@ WHOLE = 2**30  # bytes of a Trace up to which its maps are kept whole, and looke
 ALWAYS_FREE = 2**26  # bytes; a Trace that takes less is not worth asking the system, which takes as long as a small one
 PART = 2**21  # cells that numbers are read from at a time, so that reading a map takes no memory of the map's size
 WORKING = 16  # bytes a cell while they are
+LOOKS = 10  # bytes a cell of one map, while what is masked and padded in it is drawn
 SHARE = 0.5  # of what is free
 
 
@@ -28,7 +29,7 @@ def memory(N, H, L, S, E, *, dtype="float32", dropout=False):
 
 def peak(N, H, L, S, E, *, dtype="float32", dropout=False):
     """Bytes that such a Trace takes at most while it is made and a page reads all its numbers and draws it."""
-    return memory(N, H, L, S, E, dtype=dtype, dropout=dropout) + WORKING * min(N * H * L * S, PART)
+    return memory(N, H, L, S, E, dtype=dtype, dropout=dropout) + WORKING * min(N * H * L * S, PART) + LOOKS * L * S
 
 
 def layer_memory(embed_dim, kdim=None, vdim=None):
@@ -100,17 +101,17 @@ def projected_memory(N, L, S, E, *, dtype="float32"):
 
 
 def check_layer_memory(embed_dim, kdim=None, vdim=None, num_heads=1, *, available=None):
-    """Raises Wrong where the weights of such a layer, while they are made, would take more than half of the memory that is free."""
+    """Raises Wrong where the weights of such a layer would take more than half of the memory that is free."""
 
     def needed(E):
-        return 2 * layer_memory(E, kdim, vdim)
+        return layer_memory(E, kdim, vdim)
 
     if available is None and needed(embed_dim) <= ALWAYS_FREE:
         return
     available, fits = _free(available)
     if not fits(needed(embed_dim)):
         right = num_heads * largest(embed_dim // num_heads, lambda size: fits(needed(size * num_heads)))
-        rule = f"the weights take {readable_size(needed(embed_dim))} while they are made, {_limit(available)}"
+        rule = f"the weights take {readable_size(needed(embed_dim))}, {_limit(available)}"
         raise Wrong("embed_dim", embed_dim, rule, [{"embed_dim": right}] if right else [])
 
 

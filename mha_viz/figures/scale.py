@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mha_viz.analysis.parts import rows_where
 from mha_viz.core.sight import pooling_of
 from mha_viz.figures.theme import mixed
 from mha_viz.figures.widths import width_of
@@ -54,11 +55,11 @@ class Scale:
         low, high = view.limits or (0.0, largest)
         if kind == "linear":
             return cls("linear", low, high, low > 0, largest > high, view.limits is not None, quantity)
-        positive = np.concatenate([array[(array > 0) & (array < np.inf)] for array in rows])  # NaN is neither
-        if kind == "percentile" and view.limits is None and len(positive):
-            high = float(np.percentile(positive, 99))
+        if kind == "percentile" and view.limits is None:
+            positive = np.concatenate([array[(array > 0) & (array < np.inf)] for array in rows])  # NaN is neither
+            high = float(np.percentile(positive, 99, overwrite_input=True)) if len(positive) else high
         if kind == "log":
-            smallest = float(positive.min(initial=high))
+            smallest = min(float(np.min(part, initial=high, where=part > 0)) for array in rows for part in array)
             low = low or min(max(smallest, high / 10**DECADES), high / 2)
             return cls("log", low, high, smallest < low, largest > high, view.limits is not None, quantity)
         return cls(kind, low, high, low > 0, largest > high, view.limits is not None, quantity)
@@ -150,7 +151,7 @@ def rows_of(trace, item):
     on average [R, S], where the largest of a block may be less than any head's."""
     real = ~trace.query_padding[item]  # [L]
     average = [trace.mean_weights[item][real]] if trace.tokens.sight is not None and trace.has("mean_weights") else []
-    return [trace.weights[item][:, real], *average]
+    return [rows_where(trace.weights[item], real), *average]
 
 
 def largest_weight(weights, padding):

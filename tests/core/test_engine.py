@@ -1,5 +1,6 @@
 """The torch engine against ``nn.MultiheadAttention``, to the last bit where PyTorch's own operators make that possible."""
 
+import gc
 import itertools
 import pickle
 from concurrent.futures import ThreadPoolExecutor
@@ -442,7 +443,7 @@ def test_the_global_generator_is_left_alone():
 
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode, torch.enable_grad])
 def test_autograd_modes_of_the_caller_do_not_matter(mode):
-    engine.parameters.cache_clear()
+    engine._parameters.clear()
     layer, batch = Layer.random(E, H), Batch(draw(N, L, E))
     with mode():
         inside = attend(layer, batch).output
@@ -472,3 +473,16 @@ def test_row_blocks_of_a_mask_make_the_whole(kind, rules, extra):
 
 def _rows(block):
     return (L if block[1] is None else block[1]) - block[0]
+
+
+def test_a_drawn_layer_computes_with_the_weights_that_it_holds():
+    """No copy of them is made, and what is kept for a layer goes with it."""
+    layer = Layer.random(16, 4)
+    used = engine.parameters(layer, torch.float32)
+    assert used["in_proj_weight"].data_ptr() == layer.weights["in_proj_weight"].ctypes.data
+    assert used["in_proj_weight"] is engine.parameters(layer, torch.float32)["in_proj_weight"]
+    assert engine.parameters(layer, torch.float64)["in_proj_weight"].dtype == torch.float64
+    before = len(engine._parameters)
+    del layer, used
+    gc.collect()
+    assert len(engine._parameters) < before
