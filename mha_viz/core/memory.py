@@ -95,9 +95,8 @@ def check_projected_memory(N, L, S, E, *, dtype="float32", available=None):
 
 
 def projected_memory(N, L, S, E, *, dtype="float32"):
-    """Bytes of q, k and v at their peak: the input, three projections, and as many again while they are laid out by heads, while they
-    leave and while a Call owns them."""
-    return 14 * N * max(L, S) * E * (8 if dtype == "float64" else 4)
+    """Bytes of q, k and v at their peak: the input, twice while it is laid out, three projections, and as many again that a Call owns."""
+    return 9 * N * max(L, S) * E * (8 if dtype == "float64" else 4)
 
 
 def check_layer_memory(embed_dim, kdim=None, vdim=None, num_heads=1, *, available=None):

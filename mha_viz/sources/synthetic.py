@@ -7,7 +7,17 @@ import numpy as np
 from mha_viz.core.attend import attend
 from mha_viz.core.batch import Batch
 from mha_viz.core.layer import Layer
-from mha_viz.core.memory import beyond_whole, check_layer_memory, check_memory, check_projected_memory, memory, readable_size
+from mha_viz.core.memory import (
+    beyond_whole,
+    check_layer_memory,
+    check_memory,
+    check_projected_memory,
+    layer_memory,
+    memory,
+    peak,
+    projected_memory,
+    readable_size,
+)
 from mha_viz.core.rules import Wrong
 from mha_viz.settings import Settings, read_mask
 from mha_viz.sources.tiny import TOKENS, tiny_layer
@@ -61,6 +71,15 @@ def check_size(s, engine="torch", dtype="float32"):
     else:
         check_memory(*size, dtype=dtype, dropout=dropout)
     return long
+
+
+def peak_of(s):
+    """Bytes that the Trace of these Settings takes at most, its layer and what a page reads and draws of it included."""
+    N, H, L, S, E = size = _size(s)
+    dropout = s.training and s.dropout > 0
+    long = beyond_whole(*size) and max(s.L, s.S) <= POOLED
+    maps = projected_memory(N, s.L, s.S, E) if long else peak(*size, dropout=dropout)
+    return layer_memory(E, s.kdim, s.vdim) + maps
 
 
 def _size(s):
