@@ -75,11 +75,11 @@ def check_size(s, engine="torch", dtype="float32"):
 
 def peak_of(s):
     """Bytes that the Trace of these Settings takes at most, its layer and what a page reads and draws of it included."""
-    N, H, L, S, E = size = _size(s)
+    size = _size(s)
     dropout = s.training and s.dropout > 0
     long = beyond_whole(*size) and max(s.L, s.S) <= POOLED
-    maps = projected_memory(N, s.L, s.S, E) if long else peak(*size, dropout=dropout)
-    return layer_memory(E, s.kdim, s.vdim) + maps
+    maps = projected_memory(s.N, s.L, s.S, s.embed_dim) if long else peak(*size, dropout=dropout)
+    return layer_memory(s.embed_dim, s.kdim, s.vdim) + maps
 
 
 def _size(s):
