@@ -159,7 +159,7 @@ def show(name):
     place = {}
     if cause is not None:
         cell = None if cause.query is None else (cause.query, None)
-        place = {"layer": cause.trace, "item": cause.item or 0, "head": cause.head, "cell": cell}
+        place = {"layer": cause.trace or 0, "item": cause.item or 0, "head": cause.head, "cell": cell}  # outside attention the first
     state.view = View(**place)
 
 

@@ -36,6 +36,7 @@ def begin():
     if found is None or not found.traces:
         say_notes(source.notes())
         st.markdown(here().nothing() if found is None else f"This recording holds no attention. {plain(' '.join(found.notes))}")
+        source.write_address()  # no picture is drawn that would
         return False
     return True
 

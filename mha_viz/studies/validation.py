@@ -226,7 +226,11 @@ def report(of, done):
 
 
 def as_json(check: Check):
-    return {
-        name: str(value) if isinstance(value, float) and not np.isfinite(value) else value
-        for name, value in vars(check).items()
-    }
+    return {name: _plain(value) for name, value in vars(check).items()}
+
+
+def _plain(value):
+    """A value as JSON takes it: JSON has no NaN and no infinite number."""
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    return str(value) if isinstance(value, float) and not np.isfinite(value) else value

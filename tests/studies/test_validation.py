@@ -86,7 +86,7 @@ def test_numbers_that_are_not_finite_are_found_and_nothing_breaks():
         attend(trace.layer, replace(trace.batch, query=query * np.inf)),
     ):
         found = {check.name: check for check in validate(source(Recording((broken,))))}
-        assert found["input_values"].verdict == found["row_sums"].verdict == "fail"
+        assert found["input_values"].verdict == "fail" and found["row_sums"].verdict != "fail", "what came in is to blame"
         assert all(check.words for check in found.values())
 
 

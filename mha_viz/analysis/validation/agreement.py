@@ -106,7 +106,7 @@ def _only(batch, item, num_heads):
     return replace(batch, **kept, query_tokens=batch.query_tokens[one], key_tokens=batch.key_tokens[one])
 
 
-@question("no_weights", "need_weights=False gives the output that is shown")
+@question("no_weights", "need_weights=False gives the output that is shown", finite=True)
 def no_weights(s):
     if not s.has_layer:
         return _fused(s)
@@ -140,7 +140,7 @@ def _fused(s):
     )  # fmt: skip
 
 
-@question("fast_path", "The fused fast path gives the output that is shown")
+@question("fast_path", "The fused fast path gives the output that is shown", finite=True)
 def fast_path(s):
     layer, batch = s.attended
     padding, attn_mask = mask_tensors(batch)
@@ -167,7 +167,7 @@ def fast_path(s):
     )  # fmt: skip
 
 
-@question("decoding", "One token at a time with a cache gives what the full pass gives")
+@question("decoding", "One token at a time with a cache gives what the full pass gives", finite=True)
 def decoding(s):
     """What the page Decode shows, by the same Decoder: token by token; and with the first half read at once and one key and value head
     for all query heads. Causal, whatever the layer is here."""

@@ -10,7 +10,7 @@ from mha_viz.core.intervention import Intervention, changed
 UNJUDGED = "Which is better, only a task can say."
 
 
-@question("uniform", "Attention does more than an average (baseline: uniform)")
+@question("uniform", "Attention does more than an average (baseline: uniform)", finite=True)
 def uniform(s):
     call = _whole_call(s)
     full = s.rerun(call)
@@ -19,7 +19,7 @@ def uniform(s):
                    "The output is that of a plain average: the heads choose nothing here.")  # fmt: skip
 
 
-@question("one_head", "Several heads do what one does not (baseline: one head)")
+@question("one_head", "Several heads do what one does not (baseline: one head)", finite=True)
 def one_head(s):
     call = _whole_call(s)
     H = call.num_heads

@@ -76,17 +76,21 @@ class Cannot(Exception):
 
 @dataclass(frozen=True)
 class Question:
-    """One check before it is done: ``measure(subject)`` returns Measured or raises Cannot."""
+    """One check before it is done: ``measure(subject)`` returns Measured or raises Cannot. One that is of ``finite`` numbers is not asked
+    where others came in: it would blame what it looks at for what came before."""
 
     name: str
     title: str
     measure: Callable
+    finite: bool = False
 
     def ask(self, subject):
         """The Check of this subject."""
         began = time.perf_counter()
         least, tolerance, by_head = None, None, ()
         try:
+            if self.finite:
+                subject.check_finite()
             found = self.measure(subject)
             compared, figure, tolerance, least, verdict = found.compared, found.figure, found.tolerance, found.least, found.verdict
             words, by_head = found.good if verdict == PASS else found.bad, found.by_head
@@ -99,9 +103,9 @@ class Question:
         return Check(self.name, self.title, compared, figure, tolerance, least, verdict, words, seconds, subject.name, by_head)
 
 
-def question(name, title):
-    """Make a Question of a function: its ``name`` and the ``title`` that says what has to hold."""
-    return lambda measure: Question(name, title, measure)
+def question(name, title, finite=False):
+    """Make a Question of a function: its ``name``, the ``title`` that says what has to hold, and whether it is of ``finite`` numbers."""
+    return lambda measure: Question(name, title, measure, finite)
 
 
 def gap(one, other):
@@ -112,16 +116,16 @@ def gap(one, other):
         return float("inf")
     if blank.all():
         raise Cannot("No number is left to compare: all of it is undefined (NaN), padding, or not there.")
-    with np.errstate(invalid="ignore"):
-        return float(np.nanmax(np.abs(one - other)))
+    with np.errstate(invalid="ignore"):  # ∞ − ∞
+        return float(np.nanmax(np.where(one == other, 0, np.abs(one - other))))
 
 
 def relative(one, other):
-    """The gap, relative to the largest number of ``other``; the gap itself where that is 0."""
+    """The gap, relative to the largest finite number of ``other``; the gap itself where that is 0."""
     off = gap(one, other)
     if off == float("inf"):
         return off
-    largest = float(np.nanmax(np.abs(np.asarray(other, np.float64))))
+    largest = float(np.abs(other[np.isfinite(other)]).max(initial=0))
     return off / largest if largest else off
 
 

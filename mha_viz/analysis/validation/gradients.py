@@ -65,12 +65,14 @@ def mixed(q, k, v, added, scale):
     return (torch.softmax(q @ k.transpose(2, 3) * scale + added, dim=-1) @ v).transpose(1, 2)
 
 
-@question("gradcheck", "Gradients are those of the function (gradcheck)")
+@question("gradcheck", "Gradients are those of the function (gradcheck)", finite=True)
 def gradcheck(s):
     import torch
 
     if s.trace.undefined.any():
         raise Cannot("Some queries have no key: what is NaN has no derivative. “Every query has a key that it may see” says which.")
+    if s.trace.nonfinite.any():
+        raise Cannot("Some rows of weights are not finite, though all that came in is: what is NaN has no derivative.")
     N, L = (min(size, few) for size, few in zip(s.real.shape, (FEW_ITEMS, FEW_TOKENS), strict=True))
     S = min(s.trace.num_positions, FEW_TOKENS)
     if s.has_layer:
@@ -124,21 +126,24 @@ def _gradcheck(function, inputs):
     return []
 
 
-@question("gradients_finite", "Every gradient is finite")
+@question("gradients_finite", "Every gradient is finite", finite=True)
 def gradients_finite(s):
     found = gradients(s)
     bad = {name: int((~np.isfinite(array)).sum()) for name, array in found.weights.items()}
     bad |= {name: int((~np.isfinite(array)).sum()) for name, array in found.given.items()}
     where = ", ".join(f"{count:,} of {name}" for name, count in bad.items() if count)
     loss = f"The loss itself, mean square of the real outputs, is {found.loss:.4g}"
+    why = "One undefined row is enough, since 0 · NaN is NaN: mask so that each query keeps a key."
+    if not s.trace.undefined.any():
+        why = "One number that overflows is enough, since 0 · NaN is NaN."
     return Measured(
         f"derivatives of the mean square of real outputs by {', '.join(bad)}", sum(bad.values()), f"All are. {loss}.",
-        f"{loss}. Not finite: {where}. One undefined row is enough, since 0 · NaN is NaN: mask so that each query keeps a key.",
+        f"{loss}. Not finite: {where}. {why}",
         tolerance=0,
     )  # fmt: skip
 
 
-@question("gradients_padding", "No gradient reaches a padded token")
+@question("gradients_padding", "No gradient reaches a padded token", finite=True)
 def gradients_padding(s):
     padded = s.padded
     found = gradients(s).given
@@ -155,7 +160,7 @@ def gradients_padding(s):
     )  # fmt: skip
 
 
-@question("gradients_heads", "Every head learns")
+@question("gradients_heads", "Every head learns", finite=True)
 def gradients_heads(s):
     norms = head_norms(s)
     if not np.isfinite(norms).all():

@@ -31,13 +31,15 @@ def input_shape(s):
     )
 
 
-@question("input_values", "No number of the input is missing or infinite")
+@question("input_values", "No number of the input or of the weights is missing or infinite")
 def input_values(s):
     arrays, what = _numbers(s)
+    weights = list(s.trace.layer.weights.values()) if s.trace.layer is not None else [x for x in s.trace.out_proj or () if x is not None]
+    arrays, what = arrays + weights, f"{what}{' and of the weights' if weights else ''}"
     missing = sum(int(np.isnan(array).sum()) for array in arrays)
     infinite = sum(int(np.isinf(array).sum()) for array in arrays)
     total = sum(array.size for array in arrays)
-    bad = f"{missing:,} of them are missing (NaN) and {infinite:,} infinite. One is enough to make a whole row NaN."
+    bad = f"{missing:,} of them are missing (NaN) and {infinite:,} infinite: {s.origin}. One is enough to make a whole row NaN."
     return Measured(f"{total:,} numbers of {what}", missing + infinite, "All of them are finite.", bad, tolerance=0)
 
 
@@ -58,7 +60,7 @@ def input_range(s):
     )  # fmt: skip
 
 
-@question("order", "Order counts only where the input or a mask holds it")
+@question("order", "Order counts only where the input or a mask holds it", finite=True)
 def order(s):
     """Attention has no order of its own: permuted tokens, under a mask that is permuted alike, come out permuted."""
     rng, rows = np.random.default_rng(0), s.trace.undefined

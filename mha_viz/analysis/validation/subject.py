@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
+from mha_viz.analysis.causes import origin_of_nonfinite
 from mha_viz.analysis.layout import mask_tensors, module_of
 from mha_viz.analysis.validation.check import Cannot
 from mha_viz.core.attend import attend, call_of, trace_of_call
@@ -32,6 +34,21 @@ class Subject:
     @property
     def dtype(self):
         return self.trace.dtype
+
+    @cached_property
+    def origin(self):
+        """Where a number came in that is not finite, as a sentence; None where all that is known to have come in is finite."""
+        return origin_of_nonfinite(self.trace)
+
+    def check_finite(self):
+        """Raises Cannot where a number that is not finite came in: what is made of it says nothing about the layer."""
+        if self.origin is not None:
+            raise Cannot(f"{self.origin}. Mend that first: what is made of it is not finite, whatever this check looks at does.")
+
+    @property
+    def nonfinite(self):
+        """[N, H, L] bool: rows that are not finite because of what came in; those that are so for another reason are not excused."""
+        return self.trace.nonfinite if self.origin is not None else np.zeros(self.trace.undefined.shape, bool)
 
     @property
     def real(self):

@@ -17,17 +17,26 @@ LONGER = 3  # tokens of padding that are added
 @question("row_sums", "Every row of weights sums to 1")
 def row_sums(s):
     trace = s.trace
-    rows = trace.probabilities[~trace.undefined].astype(np.float64)  # [R, S]
+    rows = trace.probabilities[~(trace.undefined | s.nonfinite)].astype(np.float64)  # [R, S]
     if not len(rows):
+        s.check_finite()
         raise Cannot("No query has a key: there is no row.")
     sums = rows.sum(axis=-1)
     off = float(np.abs(sums - 1).max())
     negative = float(rows.min())
+    odd = int((~np.isfinite(rows)).any(axis=-1).sum())
+    if odd:
+        known = ", though all that came in is finite: do scores overflow?" if trace.has("q") else "."
+        return Measured(
+            f"{number(len(rows), 'row')} of probabilities over S, against 1", float("inf"), "",
+            f"{number(odd, 'row')} of them {'hold' if odd > 1 else 'holds'} NaN or an infinite number{known}", tolerance=0,
+        )  # fmt: skip
     tolerance = SUMS[s.dtype] if trace.has("q") else CLOSE[s.dtype]
     left = int(trace.undefined.sum())
     said = f" {number(left, 'undefined row')} left out." if left else ""
+    said += f" {number(int(s.nonfinite.sum()), 'row')} left out that {s.origin} makes NaN." if s.nonfinite.any() else ""
     dropout = " Before dropout: after it they need not." if trace.has("dropped") and trace.dropped is not None else ""
-    off = off if negative >= 0 and np.isfinite(rows).all() else float("inf")
+    off = off if negative >= 0 else float("inf")
     return Measured(
         f"{number(len(rows), 'row')} of probabilities over S, against 1", off, f"All do.{dropout}{said}",
         f"They run from {sums.min():.6g} to {sums.max():.6g}, the smallest weight is {negative:.3g}. Is the softmax over another axis than "
@@ -72,8 +81,10 @@ def _items(numbers):
 
 @question("mask_weight", "A hidden key has weight exactly 0")
 def mask_weight(s):
-    hidden = s.mask & ~s.trace.undefined[..., None]  # [N, H, L, S]
+    hidden = s.mask & ~(s.trace.undefined | s.nonfinite)[..., None]  # [N, H, L, S]
     if not hidden.any():
+        if (s.mask & s.nonfinite[..., None]).any():
+            s.check_finite()
         none_left = "Keys are hidden from queries alone that have none left (undefined): there is no weight to look at."
         raise Cannot(none_left if s.mask.any() else "No key is hidden from any query here.")
     most = float(np.abs(s.trace.weights[hidden]).max())
@@ -81,7 +92,7 @@ def mask_weight(s):
     return Measured(f"{int(hidden.sum()):,} hidden cells, against 0", most, "Every one is 0.", bad, tolerance=0)
 
 
-@question("mask_content", "What a mask hides moves nothing")
+@question("mask_content", "What a mask hides moves nothing", finite=True)
 def mask_content(s):
     mask = s.mask
     blind = mask.all(axis=1) & ~s.trace.undefined.all(axis=1)[..., None]  # [N, L, S]
@@ -107,15 +118,17 @@ def mask_content(s):
 @question("padding_weight", "A padded key has weight exactly 0")
 def padding_weight(s):
     asked = s.mask | s.real[:, None, :, None]  # [N, H, L, S], all but padded queries that a number in place of −∞ lets see all
-    padded = s.padded[:, None, None] & ~s.trace.undefined[..., None] & asked  # [N, H, L, S]
+    padded = s.padded[:, None, None] & ~(s.trace.undefined | s.nonfinite)[..., None] & asked  # [N, H, L, S]
     if not padded.any():
+        if s.nonfinite.any():
+            s.check_finite()
         raise Cannot("Every query of the padded items is undefined: no weight is left to look at.")
     most = float(np.abs(s.trace.weights[padded]).max())
     bad = "Padding is read. Is True for “may not attend”, and was the mask given as key_padding_mask?"
     return Measured(f"{int(padded.sum()):,} cells over padded keys, in every head, against 0", most, "Every one is 0.", bad, tolerance=0)
 
 
-@question("padding_content", "What stands in the padding moves nothing")
+@question("padding_content", "What stands in the padding moves nothing", finite=True)
 def padding_content(s):
     padded = s.padded
     before = result(s.before())
@@ -129,7 +142,7 @@ def padding_content(s):
     )  # fmt: skip
 
 
-@question("padding_length", "More padding moves nothing")
+@question("padding_length", "More padding moves nothing", finite=True)
 def padding_length(s):
     trace, before = s.trace, s.before()
     if trace.batch is not None and trace.layer is not None:
@@ -190,7 +203,7 @@ def _or(array, shape, value):
     return np.full(shape, value) if array is None else array
 
 
-@question("causality", "No query is moved by what comes later")
+@question("causality", "No query is moved by what comes later", finite=True)
 def causality(s):
     trace, positions = s.trace, s.trace.tokens.positions
     mask = s.mask
