@@ -128,6 +128,8 @@ def _names(tokens, kept, strict):
     if strict and not named and kept:
         sizes = sorted({(N, n) for N, L, S in (call.full for call in kept) for n in (L, S)})
         rule = f"must fit a call: {', '.join(f'{N} items of {n} tokens' for N, n in sizes[:4])} were recorded."
+        if (length, count) in sizes:
+            rule += " Items and tokens are swapped: does batch_first of the layer fit its input?"
         raise Wrong("tokens", (count, length), rule)
     return named
 
@@ -139,10 +141,19 @@ def _nothing_recorded(run):
         return Wrong("layers", run.filters.layers, rule, [{"layers": name} for name in seen[:4]])
     if seen and run.filters.steps is not None:
         return Wrong("steps", run.filters.steps, f"were never run: there were {run.step + 1} forward passes, numbered from 0.")
-    about = f" {' '.join(run.notes)}" if run.notes else ""
+    about = " ".join(run.notes)
+    if seen:  # modules that attended, of which nothing could be kept
+        rule = f"none of its attention could be recorded. {about} Where it can return its weights, pass those to an upload."
+        return Wrong("model", type(run.model).__name__, rule)
+    if run.softmaxes:
+        rule = (
+            f"a softmax over scores ran in {run.softmaxes[0]}, and its weights were not followed to a product with values, so nothing is "
+            "recorded. Where the model can return its weights, pass those to an upload."
+        )
+        return Wrong("model", type(run.model).__name__, rule)
     rule = (
         "no attention ran inside it while it was recorded. Call the model, or one of its modules, within the block, in this thread. "
         "nn.MultiheadAttention, F.scaled_dot_product_attention and a softmax over scores between two products are recorded; where "
-        f"attention is made otherwise, pass its maps to an upload.{about}"
+        f"attention is made otherwise, pass its maps to an upload. {about}".rstrip()
     )
     return Wrong("model", type(run.model).__name__, rule)

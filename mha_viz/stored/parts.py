@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mha_viz.core.rules import Shape, Wrong, whole
+from mha_viz.core.rules import Shape, Wrong, one_of, whole
 
 FARTHEST = 2**31  # of a position from key 0
 
@@ -36,11 +36,12 @@ def check_call(place, described, arrays):
     for head, _ in off:
         whole(f"{place}.off", head, 0, H - 1)
     _check_array(place, arrays, "query_padding", bool, (N, L))
-    _check_array(place, arrays, "keep_scale", np.floating, (N, H, L, S))
+    for name in ("keep_scale", "used"):
+        _check_array(place, arrays, name, np.floating, (N, H, L, S))
     if "weights" not in arrays:
         scale = described["scale"]
-        number = isinstance(scale, int | float) and not isinstance(scale, bool) and abs(scale) <= 1e300
-        _check(f"{place}.scale", scale, number, "must be a finite number.")
+        _check(f"{place}.scale", scale, _is_finite(scale) and abs(scale) <= 1e300, "must be a finite number.")
+        one_of(f"{place}.without_key", described.get("without_key", "nan"), ("nan", "zero"))
         _check_mask(place, described["mask"], arrays, (N, H, L, S - extra), extra)
 
 
@@ -83,10 +84,12 @@ def _check_mask(place, described, arrays, sizes, extra):
     where = f"{place}.mask"
     _check(where, described, isinstance(described, dict), "must be a JSON object.")
     right = {"num_queries": L, "num_keys": S, "extra": extra}
-    if described.keys() != {*right, "causal", "window"}:
+    if described.keys() - {"number"} != {*right, "causal", "window"}:
         raise Wrong(where, sorted(described), f"must hold {', '.join(right)}, causal and window.")
     for name, count in right.items():
         whole(f"{where}.{name}", described[name], count, count)
+    number = described.get("number", -1.0)  # there where a finite one hides
+    _check(f"{where}.number", number, _is_finite(number), "must be a finite number.")
     _check(f"{where}.causal", described["causal"], isinstance(described["causal"], bool), "must be true or false.")
     if described["window"] is not None:
         whole(f"{where}.window", described["window"], 1)
@@ -114,6 +117,10 @@ def _check_array(place, arrays, name, kind, shape):
 def _check_texts(place, value, N, length, letter):
     fits = isinstance(value, list) and len(value) == N and all(_list_of(item, str, length) for item in value)
     _check(place, value, fits, f"must be {N} lists of {length} texts, [N, {letter}].")
+
+
+def _is_finite(value):
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf")
 
 
 def _list_of(value, kind, length):

@@ -59,6 +59,9 @@ def from_module(run, module, given, output):
     if query.is_nested:
         query, padding = _padded(run, module, query)
         key = value = query
+    _say_layout(run, module, given, query)
+    if is_causal and attn_mask is None:
+        _say_ignored(run, module)
     items_first = module.batch_first and query.dim() == 3
     padding = padding if padding is None or query.dim() == 3 else padding[None]
     result = None if output.is_nested else (output, items_first)
@@ -83,6 +86,8 @@ def from_fast_layer(run, layer, given):
     run.called(module)
     if not run.wants(run.names[module]):
         return
+    if given["is_causal"] and given["src_mask"] is None:
+        _say_ignored(run, module)
     src, padding, attn_mask = map(alone, (src, given["src_key_padding_mask"], given["src_mask"]))
     if src.is_nested:
         src, padding = _padded(run, module, src)
@@ -175,6 +180,27 @@ def multihead(
         module, q, k, v, mask, scale=scale, one_sequence=own or mask.causal, extra=labels, query_padding=query_padding, out=out,
         result=result, without_key="zero" if no_weights else "nan",
     )  # fmt: skip
+
+
+def _say_ignored(run, module):
+    """Say that the hint is_causal was given alone: the slow path refuses it, so this was the fast one."""
+    run.note(
+        "is_causal=True was given without a mask. PyTorch's fast path ignores it, so every query saw every key; give the causal mask "
+        "as well.", run.names[module],
+    )  # fmt: skip
+
+
+def _say_layout(run, module, given, query):
+    """Say how the input is read where it may be batch first, in a layer that is not: more items than tokens, and no mask that tells."""
+    unmasked = given["attn_mask"] is None and given["key_padding_mask"] is None
+    if module.batch_first or query.dim() != 3 or given["query"] is not given["key"] or not unmasked:
+        return
+    L, N, E = query.shape
+    if N > L > 1:
+        run.note(
+            f"its input [{L}, {N}, {E}] is read as {N} items of {L} tokens, since batch_first is False. If it holds {L} items of {N} "
+            "tokens, set batch_first=True or pass it transposed.", run.names[module],
+        )  # fmt: skip
 
 
 def parameters(module):

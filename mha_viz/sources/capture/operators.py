@@ -182,8 +182,10 @@ class Operators(TorchFunctionMode):
     def _softmax(self, module, tag, args, kwargs, output):
         if tag.axes is None:
             sentence = f"scores went through {tag.changed} before softmax and cannot be followed; they are not recorded."
-            self.run.note(sentence, self.run.names[module])
+            if self.run.wants(self.run.names[module]):
+                self.run.note(sentence, self.run.names[module])
             return
+        self.run.softmaxes.append(self.run.names[module])
         dim = _argument(args, kwargs, 1, "dim", None)
         axis = [] if dim is None else leaves([tag.axes[dim]])
         if len(axis) == 1:

@@ -41,6 +41,7 @@ class Run:
         self.inputs = []  # of each module that runs: the shape of its first tensor
         self.running, self.step, self.order, self.over = [], -1, 0, False
         self.kept, self.said, self.outside, self.last_called = [], {}, {}, {}
+        self.softmaxes = []  # names of modules in which a softmax over scores ran
         self.calls, self.padded_length = {}, None
         self.wrong = None  # what a person asked for and cannot have
         self.lost = set()  # names of modules whose attention could not be kept
@@ -142,8 +143,7 @@ class Run:
     def zero(self, name):
         """Say that this module gives 0 to a query without a key."""
         self.note(
-            "scaled_dot_product_attention gives 0 to a query that has no key left: its weights are undefined (NaN), its output is not.",
-            name,
+            "the model gives 0 to a query that has no key left: its weights are undefined (NaN), its output is not.", name
         )
 
     def compare(self, name, off, dtype):

@@ -11,12 +11,13 @@ from torch.nn import functional as F
 import mha_viz
 from mha_viz.core.intervention import Intervention
 from mha_viz.core.long import pooled
+from mha_viz.core.rules import Wrong
 from tests.sources.capture.models import multihead, recorded
 
 X = torch.randn(2, 4, 9, generator=torch.Generator().manual_seed(0))
 DTYPES = torch.float32, torch.float64, torch.bfloat16, torch.float16
 LAYOUT = {"layout": "NHLD"}
-NO_KEY = "scaled_dot_product_attention gives 0 to a query that has no key left"
+NO_KEY = "the model gives 0 to a query that has no key left"
 
 
 class Whole(nn.Module):
@@ -210,3 +211,34 @@ def test_an_output_that_does_not_follow_is_said(monkeypatch):
 
     monkeypatch.setattr(F, "multi_head_attention_forward", doubled)
     assert "the model's own output differs by" in recorded(module, X, X, X).notes[0]
+
+
+def test_weights_that_are_mixed_before_the_values_are_not_called_no_attention():
+    q, mix = torch.randn(2, 2, 4, 4), torch.randn(2, 2)
+    model = Whole(lambda q, k, v: torch.einsum("hg,ngls->nhls", mix, (q @ k.transpose(-2, -1)).softmax(-1)) @ v)
+    with pytest.raises(Wrong, match="a softmax over scores ran in Whole"), mha_viz.record(model):
+        model(q, q, q)
+
+
+@pytest.mark.parametrize("layer", (False, True))
+def test_a_hint_alone_is_ignored_by_the_fast_path_and_that_is_said(layer):
+    model = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval() if layer else multihead(8, 2, batch_first=True)
+    x = X[..., :8]
+    inputs = (x,) if layer else (x, x, x)
+    recording = recorded(model, *inputs, gradients=False, is_causal=True)
+    assert recording.traces[0].rules.empty and "fast path ignores it" in recording.notes[0]
+    mask = torch.ones(4, 4).triu(1).bool()
+    more = {"src_mask" if layer else "attn_mask": mask, "is_causal": True}
+    recording = recorded(model, *inputs, gradients=False, **more)
+    assert recording.traces[0].rules.causal and not recording.notes
+
+
+def test_items_that_are_read_as_tokens_are_said():
+    x = torch.randn(3, 7, 8)
+    recording = recorded(multihead(8, 2), x, x, x)
+    assert recording.traces[0].shape == (7, 2, 3, 3) and "read as 7 items of 3 tokens" in recording.notes[0]
+    assert not recorded(multihead(8, 2, batch_first=True), x, x, x).notes
+    assert not recorded(multihead(8, 2), x.transpose(0, 1), *[x.transpose(0, 1)] * 2).notes
+    model = multihead(8, 2)
+    with pytest.raises(Wrong, match="Items and tokens are swapped"), mha_viz.record(model, tokens=[list("abcdefg")] * 3):
+        model(x, x, x)
