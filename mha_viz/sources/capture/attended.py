@@ -28,10 +28,13 @@ class Attended:
     v: tuple
     result: tuple
     keys: Axis
+    rank: int  # how many axes the model sees in the result
     weights: Weights | None = None
     used: tuple | None = None
     dropped: bool = False  # in the one operator that did it all
     heads: tuple | None = None  # what stands side by side with the numbers of the values
+    folded: bool = False  # heads that share keys were folded into the axis of queries, as the result tells
+    doubt: bool = False  # all queries were joined with the numbers: they may be folded heads, and queries as well
     out: tuple | None = None
     kept: object = None
 
@@ -51,26 +54,54 @@ class Attended:
 
     def joined(self, axes):
         """The result has these ``axes`` now: heads are what stands side by side with the numbers of the values."""
+        self._unfolded(axes)
         for axis in axes:
             if len(leaves([axis])) > len(self.numbers):
-                self.heads = self._heads([axis]) or self.heads
+                self.heads = self._heads([axis], of_one_query=len(axes) > 2 and not _counts(axes[-2])) or self.heads
 
     def holds_heads(self, axes):
         """True where ``axes`` of the result, along which a product adds up, are the numbers of all heads, as a projection takes them."""
         heads, others = self._heads(axes), [leaf for leaf in leaves(self.result[1]) if leaf in leaves(self.k[1])]
+        if heads == () and self.folded and not any(leaf in others for leaf in self.heads):
+            self.heads, self.folded = None, False  # one projection for each of them: they were queries
         if heads is None or self.heads not in (None, heads) or (self.heads is None and not heads and len(others) > 1):
             return False  # of one head, maybe
         self.heads = heads
         return True
 
-    def _heads(self, axes):
-        """The leaves of ``axes`` before the numbers; None where these are not there, or all queries are among them."""
+    def _unfolded(self, axes):
+        """Where ``axes`` are […, heads, queries, numbers] and the heads are some that k has and others that it has not, all is told.
+
+        So grouped heads are put side by side again: q [N, G, H / G · L, D] gave a result that becomes [N, H, L, D].
+        """
+        if len(axes) < max(self.rank, 3):
+            return
+        heads, queries, numbers = (leaves([axis]) for axis in axes[-3:])
+        rows, shared = self._rows(), leaves(self.k[1])
+        own = [leaf for leaf in heads if leaf in rows]
+        told = own and heads[0] in shared and {*rows} <= {*heads, *queries} and {*_counts(axes[-2])} <= {*rows}
+        if told and numbers == self.numbers:
+            self.heads, self.folded = _counts(axes[-3]), True
+
+    def _heads(self, axes, of_one_query=False):
+        """The leaves of ``axes`` before the numbers; None where these are not there, or all queries are among them.
+
+        Those may be grouped heads ``of_one_query``, where k has some of them.
+        """
         together, numbers = leaves(axes), self.numbers
         heads = tuple(leaf for leaf in together[: -len(numbers)] if leaf.size > 1)
-        others = [leaf for leaf in leaves(self.result[1]) if leaf not in (*leaves(self.k[1]), *numbers) and leaf.size > 1]
-        if together[-len(numbers) :] != numbers or (others and all(leaf in heads for leaf in others)):
+        rows = self._rows()
+        if together[-len(numbers) :] != numbers:
             return None
-        return heads
+        if rows and all(leaf in heads for leaf in rows) and not self.folded:
+            self.folded = of_one_query and heads[0] in leaves(self.k[1])
+            self.doubt = not self.folded
+        return None if self.doubt else heads
+
+    def _rows(self):
+        """The leaves of the result that neither k nor the numbers have: queries, and heads that were folded into them."""
+        known = (*leaves(self.k[1]), *self.numbers)
+        return [leaf for leaf in leaves(self.result[1]) if leaf not in known and leaf.size > 1]
 
     def _versions(self):
         return tuple(version(tensor) for tensor, _ in (self.q, self.k, self.v))
@@ -150,7 +181,7 @@ def _found(run, attended):
     heads = list(attended.heads or ())
     rows = [leaf for leaf in leaves(attended.scores.axes) if leaf not in attended.keys.leaves]
     queries = [leaf for leaf in rows if leaf not in leaves(attended.k[1]) and leaf not in heads][-1:]
-    if not queries:
+    if not queries and not attended.folded:
         raise Unclear
     items = [leaf for leaf in rows if leaf not in heads and leaf not in queries]
     if attended.heads is None and len(items) > 1:
@@ -158,6 +189,12 @@ def _found(run, attended):
         if open_to_doubt:
             run.note(
                 'heads are taken to be the axis before the queries\'; where they are not, pass layout, such as layout="NHLD".',
+                run.names[attended.module],
+            )
+        elif attended.doubt:
+            run.note(
+                f"the axis of {math.prod(leaf.size for leaf in queries)} in q of shape {tuple(attended.q[0].shape)} is read as queries. "
+                "If it holds heads that share keys, reshape the result to (N, H, 1, D) before its heads are joined, and it is seen.",
                 run.names[attended.module],
             )
     elif len(items) == 1 and run.inputs and items[0].size not in (1, *run.inputs[-1][:-1]):
@@ -267,3 +304,8 @@ def _grouped(k, v):
         if all(bool((t == t[:, :, :1]).all()) for t in groups):
             return tuple(t[:, :, 0] for t in groups)
     return k, v
+
+
+def _counts(axis):
+    """The leaves of ``axis`` that count more than one."""
+    return tuple(leaf for leaf in leaves([axis]) if leaf.size > 1)

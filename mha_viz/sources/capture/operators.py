@@ -265,7 +265,7 @@ class Operators(TorchFunctionMode):
         result = plain(output, axes)
         levels = result[1][: len(result[1]) - len(axes)]
         scores = replace(scores, axes=[*levels, *scores.axes])
-        attended = Attended(module, self.run.next_order(), scores, q, k, v, result, keys, **more)
+        attended = Attended(module, self.run.next_order(), scores, q, k, v, result, keys, len(axes), **more)
         self.waiting.append(attended)
         self.tags[output] = Result(attended, axes)
         if self.run.watch:
