@@ -4,6 +4,7 @@ import difflib
 import json
 from dataclasses import asdict, fields
 
+from mha_viz.core.json_text import parse_json
 from mha_viz.core.rules import Wrong
 from mha_viz.settings.rules import ruled_value
 from mha_viz.settings.settings import Settings
@@ -101,12 +102,13 @@ def to_json(settings):
 
 def from_json(text, kind=Settings):
     """The Settings (or View) that ``to_json`` wrote; raises Wrong for a field that is unknown or breaks its rule."""
-    try:
-        values = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise Wrong("settings", text, f"must be JSON: {error}.") from None
+    return from_values(parse_json("settings", text), kind)
+
+
+def from_values(values, kind=Settings):
+    """Settings, or another ``kind``, of values as JSON gives them; raises Wrong for a field that is unknown or breaks its rule."""
     if not isinstance(values, dict):
-        raise Wrong("settings", text, "must be a JSON object of settings by name.")
+        raise Wrong("settings", values, "must be a JSON object of settings by name.")
     for name, value in values.items():
         if name not in kind.__dataclass_fields__:
             raise unknown(name, value, kind)

@@ -1,14 +1,14 @@
 """A source by its spelling: settings, the address of a page, or a file. What a command line opens, and what is said of it."""
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 from mha_viz.core.intervention import changed
+from mha_viz.core.json_text import parse_json
 from mha_viz.core.rules import Wrong
 from mha_viz.recording import Recording
-from mha_viz.settings import Settings, View, from_address, from_json
+from mha_viz.settings import Settings, View, from_address, from_values
 from mha_viz.settings.interventions import read_interventions
 from mha_viz.settings.view import PLACE
 from mha_viz.sources.synthetic import synthetic
@@ -51,19 +51,25 @@ def source_of_file(path):
     """
     path = Path(path)
     if path.suffix == ".json" and path.is_file():
-        try:
-            held = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise Wrong("file", path.name, f"must be JSON: {error}.") from None
+        held = parse_json("file", _text_of(path), path.name)
         if isinstance(held, dict):
             kind = kind_of(held.pop("source", None))
-            return source(from_json(json.dumps(held), kind))
+            return source(from_values(held, kind))
     from mha_viz.sources.files import look, open_found
 
     found = look(path.name, path)
     if found.kind == "tokens":
         raise Wrong("file", path.name, "holds tokens alone: there is no attention in it.")
     return replace(source(open_found(found)), name=path.name)
+
+
+def _text_of(path):
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise Wrong("file", path.name, f"cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError as error:
+        raise Wrong("file", path.name, f"must be UTF-8 text, and byte {error.start} is {error.object[error.start]:#04x}.") from None
 
 
 def source_of_address(text):
@@ -145,6 +151,6 @@ def kind_of(name):
     kinds = {None: Settings, "trained": Trained, "pretrained": Pretrained}
     if name == "file":
         raise Wrong("source", name, "is a file, which no address holds: name the file itself.")
-    if name not in kinds:
+    if not isinstance(name, str | None) or name not in kinds:
         raise Wrong("source", name, "must be trained or pretrained.", [{"source": "trained"}, {"source": "pretrained"}])
     return kinds[name]

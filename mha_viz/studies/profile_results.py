@@ -1,5 +1,6 @@
 """What a Profile came to: numbers of each point, what is fitted to them, and whether the machine was quiet enough to trust them."""
 
+import contextlib
 import json
 import math
 import os
@@ -12,13 +13,15 @@ from importlib import metadata
 import psutil
 
 from mha_viz.core.cost import call_flops
-from mha_viz.core.rules import Wrong
-from mha_viz.settings.profile import Profile
-from mha_viz.settings.spelling import from_json, spell, to_json
+from mha_viz.core.json_text import parse_json
+from mha_viz.core.rules import Wrong, whole
+from mha_viz.settings.profile import BOTH, Profile
+from mha_viz.settings.spelling import from_values, spell, to_json
 from mha_viz.studies.profiling import CALIBRATION, PEAK, PROCESS, SECONDS, SKIPPED, WARMED, Point, points_of, predicted, thought
 
 FITTED = 3  # the longest lengths, to which an exponent is fitted: at short ones a call costs more than its work
 UNSTEADY = 1.25  # 90th over 10th percentile of the fixed product, from which times are not to be trusted
+LARGEST = 1e18  # seconds or bytes that are believed of a file
 LOOK = 0.2  # seconds for which it is looked how many cores others use, before the first call
 
 
@@ -177,32 +180,51 @@ def as_json(results):
 
 def of_json(text):
     """The Results that ``as_json`` wrote. Raises Wrong where it did not, or where a value in it breaks a rule."""
-    try:
-        told = json.loads(text)
-        profile = from_json(json.dumps(told["profile"]), Profile)
+    return of_values(parse_json("results", text))
+
+
+def of_values(told):
+    """The Results in what ``as_json`` wrote, as JSON gives it; raises Wrong as ``of_json`` does."""
+    with reading_results(told, "profile --json"):
+        profile = from_values(told["profile"], Profile)
+        points = len(profile.num_heads) * len(profile.seq_len) * (2 if profile.need_weights == BOTH else 1)
+        if points != len(told["measured"]):
+            raise ValueError(f"profile names {points} points, and measured holds {len(told['measured'])}")
         results = Results(profile)
-        results.machine, results.made, results.others = dict(told["machine"]), str(told["made"]), float(told["others"])
+        results.machine, results.made = machine_of(told), str(told["made"])
+        results.others = float(_positive(told["others"]))
         results.calibration = [_positive(one) for one in told["calibration"]]
         for one in told["measured"]:
             row = results._rows[Point(**one["point"])]
             row.seconds = [_positive(value) for value in one["seconds"]]
             row.peak = None if one["peak"] is None else int(_positive(one["peak"]))
             row.skipped = None if one["skipped"] is None else str(one["skipped"])
-        results.machine["cores"] = int(results.machine["cores"])
-    except Wrong:
-        raise
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise no_results(text, "profile --json", error) from None
     return results
 
 
-def no_results(text, command, error):
-    """The Wrong of a ``text`` that is not what a ``command`` wrote, by the ``error`` that came of reading it."""
-    why = f"there is no {error} in it" if isinstance(error, KeyError) else error
-    return Wrong("results", text[:40], f"must hold what `python -m mha_viz {command}` wrote, and it does not: {why}.")
+def machine_of(told):
+    """What is told of the machine: its processor and PyTorch by name, and how many cores it has."""
+    held = dict(told["machine"])
+    for name in ("processor", "torch"):
+        if not isinstance(held[name], str):
+            raise ValueError(f"machine.{name} = {held[name]!r} is no text")
+    return held | {"cores": whole("machine.cores", held["cores"], 1)}
+
+
+@contextlib.contextmanager
+def reading_results(told, command):
+    """Whatever is missing or of another form in what a ``command`` is said to have written becomes a Wrong."""
+    try:
+        yield
+    except Wrong:
+        raise
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+        why = f"there is no {error} in it" if isinstance(error, KeyError) else error
+        rule = f"must hold what `python -m mha_viz {command}` wrote, and it does not: {why}."
+        raise Wrong("results", str(told)[:40], rule) from None
 
 
 def _positive(value):
-    if isinstance(value, bool) or not math.isfinite(value) or value < 0:
+    if isinstance(value, bool) or not 0 <= value <= LARGEST:
         raise ValueError(f"{value} is no time and no size")
     return value

@@ -8,13 +8,23 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from mha_viz.core.intervention import Intervention
-from mha_viz.core.rules import Wrong, head_dim, one_of
+from mha_viz.core.json_text import parse_json
+from mha_viz.core.rules import Wrong, head_dim, one_of, whole
 from mha_viz.settings.profile import Profile
 from mha_viz.settings.rules import check, choice, number, ruled, several
-from mha_viz.settings.spelling import from_json, spell
+from mha_viz.settings.spelling import from_values, spell
 from mha_viz.sources.models import DATA, HELD_OUT_COUNT, MODELS, Parameters, score
 from mha_viz.sources.tasks import TASKS
-from mha_viz.studies.profile_results import Results, as_json, machine, no_results, of_json, used_by_others
+from mha_viz.studies.profile_results import (
+    LARGEST,
+    Results,
+    as_json,
+    machine,
+    machine_of,
+    of_values,
+    reading_results,
+    used_by_others,
+)
 from mha_viz.studies.profiling import measure
 from mha_viz.studies.training import recipe_of, rounded, train_model
 
@@ -177,34 +187,31 @@ def command_of(trial):
 
 def read_quality(text):
     """The Quality that ``quality_json`` wrote. Raises Wrong where it did not, or where a value in it breaks a rule."""
-    try:
-        told = json.loads(text)
-        trial = from_json(json.dumps(told["trial"]), Trial)
-        results = None if told["profile"] is None else of_json(json.dumps(told["profile"]))
+    return _quality(parse_json("results", text))
+
+
+def _quality(told):
+    with reading_results(told, "quality"):
+        trial = from_values(told["trial"], Trial)
+        results = None if told["profile"] is None else of_values(told["profile"])
         quality = Quality(trial, [_outcome(one) for one in told["outcomes"]], results)
-        quality.machine = dict(told["machine"])
-    except Wrong:
-        raise
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise no_results(text, "quality", error) from None
+        quality.machine = machine_of(told)
     return quality
 
 
 def _outcome(told):
     one = Outcome(**told)
     shares = one.accuracy, one.uniform
-    if not (all(0 <= share <= 1 for share in shares) and 0 <= one.loss < float("inf") and one.num_heads >= 1):
+    whole("num_heads", one.num_heads, 1), whole("seed", one.seed, 0)
+    if not (all(0 <= share <= 1 for share in shares) and 0 <= one.loss <= LARGEST):
         raise ValueError(f"{told} is no outcome")
     return one
 
 
 def read_measured(text):
     """The Quality or the Results of a Profile that a file holds. Raises Wrong where it holds neither."""
-    try:
-        told = json.loads(text)
-    except ValueError:
-        told = None
-    return read_quality(text) if isinstance(told, dict) and "trial" in told else of_json(text)
+    told = parse_json("results", text)
+    return _quality(told) if isinstance(told, dict) and "trial" in told else of_values(told)
 
 
 def shipped(task):

@@ -275,6 +275,9 @@ def test_tokens_of_another_number_are_refused(words):
         ('{"queries": [["a"], ["b"]], "keys": [["a"]]}', "as many items"),
         ("[" * 100_000, "must be JSON"),
         ('["a"', "must be JSON"),
+        ('["\\ud800"]', "half a character"),
+        ('{"tokens": [[["a"]]]}', "must be token lists"),
+        ('{"tokens": {"a": 1}}', "must be token lists"),
     ],
 )
 def test_what_is_no_token_list_is_refused(text, said):

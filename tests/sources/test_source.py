@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mha_viz import Settings, View, Wrong, synthetic, trained
+from mha_viz.core.json_text import parse_json
 from mha_viz.settings import to_address, to_json
 from mha_viz.sources.source import changed_by, source, source_of_address, source_of_file, view_of_address
 from mha_viz.sources.trained import Trained
@@ -52,13 +53,22 @@ def test_a_bad_address_is_named(address, said):
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [("gone.json", None, "no such file"), ("bad.json", "{", "must be JSON"), ("other.json", '{"heads": 3}', "is no setting"),
-     ("list.json", '["a", "b"]', "tokens alone"), ("wrong.json", '{"num_heads": 3}', "divisible")],
+     ("list.json", '["a", "b"]', "tokens alone"), ("wrong.json", '{"num_heads": 3}', "divisible"),
+     ("deep.json", "[" * 100_000, "nested too deep"), ("deep.json", '{"a":' * 100_000, "nested too deep"),
+     ("half.json", '{"words": "\\ud800 b"}', "half a character"), ("half.json", '[["\\udfff"]]', "half a character"),
+     ("source.json", '{"source": ["trained"]}', "trained or pretrained"), ("source.json", '{"source": {}}', "trained or pretrained"),
+     ("source.json", '{"source": 1}', "trained or pretrained"), ("latin.json", b'{"words": "caf\xe9"}', "byte 14 is 0xe9"),
+     ("number.json", "7", "tokens alone"), ("long.json", '{"seed": ' + "9" * 5000 + "}", "must be JSON")],
 )  # fmt: skip
 def test_a_bad_file_is_named(tmp_path, name, content, said):
     if content is not None:
-        (tmp_path / name).write_text(content)
+        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(Wrong, match=said):
         source_of_file(tmp_path / name)
+
+
+def test_a_pair_of_surrogates_is_one_character():
+    assert parse_json("file", '["\\ud83d\\udc08"]') == ["🐈"]
 
 
 def test_a_trained_models_layers_are_those_that_ran():

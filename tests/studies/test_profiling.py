@@ -25,6 +25,7 @@ from mha_viz.studies.profiling import (
     points_of,
     request,
 )
+from mha_viz.studies.quality import read_measured
 
 SMALL = Profile(embed_dim=8, num_heads=(1, 2), seq_len=(4, 8), need_weights="on", repeats=3)
 PLENTY = 2**40
@@ -214,6 +215,14 @@ def test_results_are_kept_and_read(pretended):
         lambda told: told | {"measured": [{"point": {"need_weights": True, "num_heads": 9, "seq_len": 4}, "seconds": []}]},
         lambda told: told | {"calibration": [float("nan")]},
         lambda told: told | {"profile": told["profile"] | {"seq_len": [0]}},
+        lambda told: told | {"calibration": [1e300]},
+        lambda told: told | {"others": "many"},
+        lambda told: told | {"measured": told["measured"][1:]},
+        lambda told: told | {"measured": [one | {"seconds": 3} for one in told["measured"]]},
+        lambda told: told | {"profile": told["profile"] | {"seq_len": list(range(2, 100_000))}},
+        lambda told: told | {"machine": told["machine"] | {"torch": None}},
+        lambda told: told | {"machine": told["machine"] | {"cores": 0}},
+        lambda told: told | {"machine": {name: value for name, value in told["machine"].items() if name != "processor"}},
         lambda told: {name: value for name, value in told.items() if name != "machine"},
     ],
 )
@@ -221,6 +230,13 @@ def test_what_is_no_result_is_refused(spoil):
     told = json.loads(as_json(Results(SMALL)))
     with pytest.raises(Wrong):
         of_json(json.dumps(spoil(told)))
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"trial":' * 100_000, '{"profile": "\\ud800"}', "{"])
+def test_results_that_are_no_json_are_refused(text):
+    for read in (of_json, read_measured):
+        with pytest.raises(Wrong, match="results"):
+            read(text)
 
 
 def test_formulas_by_hand():

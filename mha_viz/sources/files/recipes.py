@@ -98,7 +98,7 @@ def _bias_that_does_not_fit(site, shapes, turned):
     """A Wrong for a bias that has another number for each row of its matrix than one; None where all fit."""
     for role, shape in shapes.items():
         part, _, leaf = role.partition(".")
-        if leaf == "bias":
+        if leaf == "bias" and f"{part}.weight" in shapes:  # v may be missing, but for its bias
             rows = turned[f"{part}.weight"][0]
             if prod(shape) != rows or len(shape) not in (1, len(shapes[f"{part}.weight"]) - 1):
                 rule = f"must hold {rows} numbers, one for each of what {site.names[f'{part}.weight']} gives."
