@@ -21,7 +21,7 @@ class Check:
 
 def head_parts(trace, item, query):
     """[H, E], or [H + 1, E] with the bias of the output projection last: what each head brings to the output row of ``query``, in
-    float64. Concat(head₁, …, headₕ) Wᴼ = Σ headₕ Wᴼₕ, with Wᴼₕ the D rows of Wᴼ that meet head h: to concatenate and mix is to sum."""
+    float64. Concat(head_0, …) W^O = Σ head_h W^O_h, with W^O_h the D rows of W^O that meet head h: to concatenate and mix is to sum."""
     weight, bias = trace.out_proj  # [E, H·D], [E] or None
     H, D = trace.head_outputs.shape[1], trace.head_outputs.shape[3]
     by_head = weight.astype(np.float64).reshape(len(weight), H, D)  # [E, H, D]

@@ -25,11 +25,11 @@ class Axis:
 class Tensor:
     """What is drawn of one tensor: ``values`` [rows, columns], with a row of 1 for a vector.
 
-    ``symbol`` is what formulas and programs call it, ``words`` what it is. ``axes`` name rows and columns; of a vector the first is
-    None. ``shape`` are the axes of the whole tensor that this is a part of, by letter, as they are in memory. ``kind`` is "signed" for
-    numbers around zero and "weight" for those from zero up. ``hidden`` [rows, columns] is True where a mask hides, None where there
-    is none; ``undefined`` [rows] where no key is left and NaN follows from that, None where it
-    cannot. ``row`` and ``column`` are the places that are followed, ``columns`` a range of them.
+    ``symbol`` is what formulas call it, "W^Q" with its marks as in LaTeX; ``words`` say what it is. ``axes`` name rows and
+    columns; of a vector the first is None. ``shape`` are the axes of the whole tensor that this is a part of, by letter, as
+    they are in memory. ``kind`` is "signed" for numbers around zero and "weight" for those from zero up. ``hidden`` [rows,
+    columns] is True where a mask hides, None where there is none; ``undefined`` [rows] where no key is left and NaN follows
+    from that, None where it cannot. ``row`` and ``column`` are the places that are followed, ``columns`` a range of them.
     """
 
     symbol: str
@@ -161,12 +161,12 @@ class _Follow:
         Wq, Wk, Wv = layer.projections  # [H·D, E|kdim|vdim] each
         return tuple(
             Tensor(
-                f"W{letter}", f"{word} projection {whose}", weight[part].T, (Axis(name, "dimension"), columns),
+                f"W^{letter}", f"{word} projection {whose}", weight[part].T, (Axis(name, "dimension"), columns),
                 {name: weight.shape[1], columns.letter: weight[part].shape[0]},
             )
             for letter, word, weight, name in (
-                ("ᵏ", "key", Wk, "E" if layer.kdim == E else "kdim"), ("ᵛ", "value", Wv, "E" if layer.vdim == E else "vdim"),
-                ("ᑫ", "query", Wq, "E"),
+                ("K", "key", Wk, "E" if layer.kdim == E else "kdim"), ("V", "value", Wv, "E" if layer.vdim == E else "vdim"),
+                ("Q", "query", Wq, "E"),
             )
         )  # fmt: skip
 
@@ -259,7 +259,8 @@ class _Follow:
         trace, D = self.trace, self.trace.head_outputs.shape[3]
         every = trace.head_outputs[self.item, :, self.query_at]  # [H, D]
         shape, axes = self.shape("NHLD", D=D), (Axis("H", "head"), self.per_head)
-        stacked = Tensor("head₁ … headₕ", "what each head made", every, axes, shape, row=self.shown, undefined=self.lost)
+        symbol = f"head_0 … head_{len(every) - 1}" if len(every) > 1 else "head_0"
+        stacked = Tensor(symbol, "what each head made", every, axes, shape, row=self.shown, undefined=self.lost)
         place = None if self.head is None else (self.head * D, (self.head + 1) * D)
         row, beside = trace.concat[self.item, [self.query_at]], {"N": self.sizes["N"], "L": self.sizes["L"], "H·D": self.sizes["H"] * D}
         axes = None, Axis("H·D", "dimension", block=D)
@@ -276,7 +277,7 @@ class _Follow:
         axes, shape = (Axis("H", "part", names), self.embed), self.shape("NLE", E=parts.shape[1])
         lost = np.append(self.lost, np.zeros(len(parts) - H, bool))  # [H + 1]
         words = "what each head brings, and the bias"
-        return (Tensor("headₕ Wᴼₕ", words, parts, axes, shape, row=self.head, undefined=lost), self.written())
+        return (Tensor("head_h W^O_h", words, parts, axes, shape, row=self.head, undefined=lost), self.written())
 
     def output(self):
         whole = self.trace.output[self.item]  # [L, E]

@@ -8,14 +8,13 @@ import plotly.graph_objects as go
 from mha_viz.analysis import choose, largest_changes
 from mha_viz.analysis.compare import common
 from mha_viz.core.cells import NUMBERS, content
-from mha_viz.core.sight import pooling_of
 from mha_viz.figures import around
 from mha_viz.figures.geometry import NARROW, arrange
 from mha_viz.figures.heads import looks_of, sides, ticks_width, widest_labels
 from mha_viz.figures.labels import name_of
 from mha_viz.figures.parts import ALL
 from mha_viz.figures.picture import Large, Map, Tiles, large_pool, picture, strip_pool
-from mha_viz.figures.scale import Scale, largest_finite, rows_of
+from mha_viz.figures.scale import Scale, automatic, largest_finite, rows_of
 from mha_viz.figures.theme import THEMES
 
 
@@ -84,11 +83,11 @@ class _Both:
         return trace.mean_weights[item] if self.head is None else trace.weights[item, self.head]  # [L, S]
 
     def _scale(self):
-        """One for both, logarithmic of itself where the cells of either stand for blocks: the other's weights are told apart on it too."""
+        """The scale that A and B share, by the rule for one picture: "auto" looks at the weights of both."""
         quantities = [trace.quantity for trace in (self.a, self.b)]
         rows = [array for trace in (self.a, self.b) for array in rows_of(trace, self.choice.item)]
-        own = self.view.scale != "auto" or not any(map(pooling_of, quantities))
-        return Scale.of(rows, self.view if own else replace(self.view, scale="log"), min(quantities, key=len))
+        kind = automatic(rows, quantities) if self.view.scale == "auto" else self.view.scale
+        return Scale.of(rows, replace(self.view, scale=kind), min(quantities, key=len))
 
     def _map(self, i, scale):
         trace, name = (self.a, self.b)[i], self.names[i]

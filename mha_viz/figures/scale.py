@@ -12,6 +12,7 @@ from mha_viz.figures.widths import width_of
 
 DECADES = 5  # a logarithmic scale reaches so far below its end at most
 FAINTEST = 0.06  # of the ink: where a logarithmic scale begins, so that its smallest weight is not taken for zero
+FORCED = 4  # times the median peak of the other rows: then a weight that a mask forces leaves those blank
 STEPS = 48  # of a logarithmic colour scale
 TITLES = {  # of the bar, the first that fits; {} is the quantity
     "linear": ("{}",),
@@ -48,7 +49,7 @@ class Scale:
         """
         kind = view.scale
         if kind == "auto":
-            kind = "log" if pooling_of(quantity) else "linear"
+            kind = automatic(rows, [quantity])
         if kind == "row":
             return cls("row", 0.0, 1.0, quantity=quantity)
         largest = largest_finite(rows)
@@ -139,6 +140,21 @@ class Scale:
         if self.fixed:
             titles = (f"{titles[0]}, ends set by hand", *titles)
         return next((title for title in titles if width_of(title, 14) <= room), titles[-1])
+
+
+def automatic(rows, quantities):
+    """The kind of scale, "log" or "linear", that "auto" stands for where maps of these ``rows`` [H, R, S] share one.
+
+    Logarithmic where a cell stands for a block of cells, and where rows that see two keys at most outshine the others FORCED times:
+    their weights are large whatever was learnt, as in the first rows of a causal map, and all others would be blank.
+    """
+    if any(map(pooling_of, quantities)):
+        return "log"
+    peaks = np.concatenate([np.fmax.reduce(array, axis=-1, initial=0).ravel() for array in rows])  # [all rows]
+    seen = np.concatenate([(array > 0).sum(axis=-1).ravel() for array in rows])  # [all rows]; NaN is not above 0
+    finite = np.isfinite(peaks)
+    forced, free = peaks[finite & (seen > 0) & (seen <= 2)], peaks[finite & (seen > 2)]
+    return "log" if len(forced) and len(free) and forced.max() >= FORCED * np.median(free) else "linear"
 
 
 def scale_of(trace, item, view):

@@ -1,6 +1,7 @@
 """The tensors of one step as pictures: cells with their values where they fit, one colour scale a tensor, every axis named."""
 
 import math
+import re
 
 import numpy as np
 
@@ -47,6 +48,14 @@ def describe(tensors):
         where = ", ".join(f"{axis.stands_for} {_name(axis, place)}" for axis, place in ((rows, row), (columns, column)) if axis)
         said.append(f"{one.symbol}, {one.words}: {size}; at {where} it is {written(one.values[row, column], undefined=one.alone(row))}")
     return ". ".join(said) + "."
+
+
+MARKED = {"^": "<sup>{}</sup>", "_": "<sub>{}</sub>"}
+
+
+def marked(symbol):
+    """``symbol`` for Plotly, what follows ^ raised and what follows _ lowered: W^O_h."""
+    return re.sub(r"([_^])([^\W_]+)", lambda mark: MARKED[mark[1]].format(mark[2]), escape(symbol))
 
 
 def written(value, digits=4, undefined=False):
@@ -115,7 +124,7 @@ def _title(sheet, one, top, drawn):
     if width_of(f"{one.symbol}  {lines[0]}", 15) > sheet.width:
         lines = [shorten(one.words, sheet.width - width_of(f"{one.symbol}  ", 15), 15), shorten(more, sheet.width, 15)]
     soft = [f"<span style='color:{sheet.theme.soft}'>{escape(line)}</span>" for line in lines]
-    sheet.say(0, top + 11, f"<b>{escape(one.symbol)}</b>  {soft[0]}", 15)
+    sheet.say(0, top + 11, f"<b>{marked(one.symbol)}</b>  {soft[0]}", 15)
     for line in soft[1:]:
         sheet.say(0, top + 31, line, 15)
     return top + 5 + 20 * len(lines)

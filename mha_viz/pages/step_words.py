@@ -9,7 +9,7 @@ OF_KEY = ("keys", "dot", "scale", "mask", "softmax", "dropout")  # their numbers
 OF_HEAD = ("query", "values", *OF_KEY)
 SHORT = {
     "input": "X", "configure": "W", "query": "q", "keys": "k", "dot": "q · k", "scale": "/ √D", "mask": "mask", "softmax": "softmax",
-    "dropout": "dropout", "values": "Σ v", "concat": "Concat", "project": "Wᴼ", "output": "output", "validate": "checks",
+    "dropout": "dropout", "values": "Σ v", "concat": "Concat", "project": "project", "output": "output", "validate": "checks",
 }  # fmt: skip
 STAGES = tuple(dict.fromkeys(stage for stage, _ in STEPS.values()))  # the tutorial's five
 
@@ -45,7 +45,8 @@ def told(step, walked, trace):
         "dropout": f"In training, each weight is set to 0 with probability p = {dropout_of(trace):g}, the others are divided by 1 − p.",
         "values": "Every token is projected a third way: what it gives. The weights say how much of it the query takes.",
         "concat": "The heads' rows side by side, head 0 first. Nothing is mixed yet: the numbers are those of the step before.",
-        "project": "Each head meets its own D rows of Wᴼ, and the results are added: to concatenate and mix is to sum over heads. "
+        "project": "Each head meets its own D rows of the output projection, and the results are added: to concatenate and mix is to sum "
+        "over heads. "
         "An average of the weights, put in place of the heads, would not give this row.",
         "output": "A representation combining what all heads found: as wide as the token that came in, at the same place.",
         "validate": "What has to hold of this query, whatever the numbers are.",
@@ -78,7 +79,7 @@ def formulas(step, walked, trace):
             _vector(rf"x_{{{i}}}", walked, "input", 0),
         ],
         "configure": [
-            r"\mathrm{MHA}(X) = \mathrm{Concat}(\mathrm{head}_1, \ldots, \mathrm{head}_H)\, W^O \qquad E = H \cdot D",
+            r"\mathrm{MHA}(X) = \mathrm{Concat}(\mathrm{head}_0, \ldots, \mathrm{head}_{H-1})\, W^O \qquad E = H \cdot D",
             rf"{E} = {trace.weights.shape[1]} \cdot {D} \qquad W^Q_h, W^K_h, W^V_h \in \mathbb{{R}}^{{E \times D}}",
         ],
         "query": [
@@ -112,13 +113,13 @@ def formulas(step, walked, trace):
             (rf"v_j = {y}_j\, W^V_{{{own}}}{plus['V']} \qquad " if made else "") + rf"\mathrm{{head}}_{{{own}}} = \sum_j a_{{ij}}\, v_j",
             _vector(rf"\mathrm{{head}}_{{{h}}}", walked, "values", -1),
         ],
-        "concat": [r"\mathrm{Concat}(\mathrm{head}_1, \ldots, \mathrm{head}_H) \in \mathbb{R}^{H \cdot D}", ""],
+        "concat": [r"\mathrm{Concat}(\mathrm{head}_0, \ldots, \mathrm{head}_{H-1}) \in \mathbb{R}^{H \cdot D}", ""],
         "project": [
-            r"\mathrm{Concat}(\mathrm{head}_1, \ldots, \mathrm{head}_H)\, W^O + b^O = \sum_h \mathrm{head}_h\, W^O_h + b^O",
+            r"\mathrm{Concat}(\mathrm{head}_0, \ldots, \mathrm{head}_{H-1})\, W^O + b^O = \sum_h \mathrm{head}_h\, W^O_h + b^O",
             _sum_of_parts(walked, trace),
         ],
         "output": [
-            r"\mathrm{MHA}(X)_i = \mathrm{Concat}(\mathrm{head}_1, \ldots, \mathrm{head}_H)\, W^O + b^O",
+            r"\mathrm{MHA}(X)_i = \mathrm{Concat}(\mathrm{head}_0, \ldots, \mathrm{head}_{H-1})\, W^O + b^O",
             _vector(rf"\mathrm{{MHA}}(X)_{{{i}}}", walked, "output", -1),
         ],
         "validate": [r"\sum_j a_{ij} = 1 \qquad a_{ij} = 0 \text{ where hidden} \qquad \mathrm{MHA}(X) \in \mathbb{R}^{L \times E}", ""],
@@ -134,7 +135,7 @@ def symbols(step, trace):
         "X": ("X", "token representations of a batch item; $x_i$ is one row", f"[L {L}, E {E}]"),
         "Y": ("y_j", "token j of the source: cross-attention", f"[kdim {kdim}]"),
         "E": ("E", "numbers per token, embed_dim", str(E)),
-        "H": ("H", "heads, num_heads; the tutorial's h in headₕ", str(H)),
+        "H": ("H", "heads, num_heads; counted from 0, where the paper counts from 1", str(H)),
         "D": ("D", "numbers per head, head_dim = E / H" if made else "numbers per head, head_dim", str(D)),
         "L": ("L,\\, S", "queries and keys", f"{L}, {S}"),
         "i": ("i,\\, j", "the followed query, and a key", ""),

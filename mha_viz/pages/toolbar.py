@@ -12,7 +12,7 @@ from mha_viz.settings.interventions import read_interventions
 
 ARRANGEMENT_WORDS = {"pair": "pair", "all": "all", "one": "one"}
 SCALE_WORDS = {
-    "auto": "automatic: linear, and logarithmic where a cell stands for a block",
+    "auto": "automatic: linear, or logarithmic where a few rows or blocks would leave the rest blank",
     "linear": "linear",
     "log": "logarithmic",
     "percentile": "clipped at the 99th percentile",
@@ -64,8 +64,8 @@ def toolbar(trace, view, save, can_change=True, part=None):
             st.button("Pin as A", on_click=pin, help="Keep this as A; change anything, and see A, B and B − A.")
         else:
             st.button("Unpin A", on_click=change_all, kwargs={"pinned": None})
-        about = "Back to how a picture is first shown. Esc in the picture lets go of the cell."
-        st.button("Reset", on_click=reset, help=about)
+        about = "Reset the view: heads, order, scale, zoom and cell. Settings stay. Esc in the picture lets go of the cell."
+        st.button("Reset view", on_click=reset, help=about)
 
 
 def change_layer(trace, view):

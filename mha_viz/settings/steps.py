@@ -12,7 +12,7 @@ STEPS = {  # by name: the tutorial's step, and what happens here
     "dropout": ("Algorithm process", "dropout on the weights"),
     "values": ("Algorithm process", "the weighted sum of v"),
     "concat": ("Algorithm process", "heads side by side"),
-    "project": ("Algorithm process", "mixed by Wᴼ, a sum over heads"),
+    "project": ("Algorithm process", "mixed by the output projection, a sum over heads"),
     "output": ("Output", "the output row"),
     "validate": ("Validate", "what has to hold"),
 }

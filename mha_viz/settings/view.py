@@ -67,7 +67,7 @@ class View:
     average, all heads large, or one head alone; ``picture``: maps or lines. ``weighting`` of the cells: the attention weights, or
     these times the length of what each key's value adds to the output ("norms"). ``scale`` of the colours: linear, logarithmic,
     clipped at the 99th percentile, or each row to its own maximum; "auto" is linear, and logarithmic where each cell stands for a
-    block: beside the first rows of a long causal map, which share few keys, all others would be blank. ``limits`` fix its ends.
+    block, or where rows that see one or two keys would leave all others blank, as in an untrained causal map. ``limits`` fix its ends.
     ``what_if`` is what is changed in the layer that is shown, as ``read_interventions`` reads it. ``pinned`` is what B is compared
     with: the settings of A as the query part of an address ("" for the defaults). ``opened`` shows the whole derivation of the chosen
     number; ``divisors`` offers only head counts that divide embed_dim; ``verbatim`` shows PyTorch's own error where there is one.

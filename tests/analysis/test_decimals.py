@@ -20,7 +20,7 @@ def test_a_sign_is_written():
     assert (in_decimals(0.25, 2, "+"), in_decimals(-0.25, 2, "+")) == ("+0.25", "−0.25")
 
 
-@pytest.mark.parametrize("width", [390, 640, 880, 1104])
+@pytest.mark.parametrize("width", [390, 560, 880, 1104])
 def test_an_average_that_is_the_same_everywhere_prints_one_number(width):
     figure = heads(opposite_heads(), View(), width=width)
     printed = [set(one.text) for one in figure.select_traces({"type": "scatter", "mode": "text"}) if len(one.text) == 64]

@@ -130,7 +130,7 @@ def test_reset_and_escape(person):
     person.page.locator(".mha-maps").focus()
     person.page.keyboard.press("Escape")
     eventually(lambda: "cell" not in person.query())
-    person.page.get_by_role("button", name="Reset", exact=True).click()
+    person.page.get_by_role("button", name="Reset view", exact=True).click()
     eventually(lambda: person.query() == {"seed": str(settings.seed)})
     eventually(picture_is, person, settings)
 

@@ -1,9 +1,14 @@
 """From weight to colour: each scale as its bar says, in every colour map."""
 
+import re
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from mha_viz.figures.scale import DECADES, Scale
+from mha_viz import Settings, Trained, synthetic, trained
+from mha_viz.figures.compare import difference
+from mha_viz.figures.scale import DECADES, Scale, scale_of
 from mha_viz.figures.theme import THEMES, contrast, luminance, readable_on, rgb
 from mha_viz.settings import COLORS, View
 
@@ -122,3 +127,31 @@ def test_losses_are_as_light_as_gains_on_screens(name):
     theme = THEMES[name]
     for less, more in zip(theme.less, theme.more, strict=True):
         assert luminance(rgb(less)) == pytest.approx(luminance(rgb(more)), abs=0.06)
+
+
+UNTRAINED = Settings(padding=())
+
+
+@pytest.mark.parametrize(
+    ("trace", "kind"),
+    [
+        (lambda: synthetic(UNTRAINED), "linear"),
+        (lambda: synthetic(replace(UNTRAINED, causal=True)), "log"),  # the first row's weight is 1, others' largest 0.2 or so
+        (lambda: trained(Trained("induction")).recording.traces[1], "linear"),  # causal, and its rows are sharp
+        (lambda: synthetic(replace(UNTRAINED, causal=True, seq_len=4)), "linear"),  # all rows see few keys
+    ],
+    ids=["no mask", "causal", "causal and trained", "causal and short"],
+)
+def test_the_automatic_scale_is_logarithmic_where_forced_weights_would_leave_the_rest_blank(trace, kind):
+    assert scale_of(trace(), 0, View()).kind == kind
+    assert scale_of(trace(), 0, View(scale="linear")).kind == "linear"
+
+
+def test_a_causal_a_does_not_leave_b_blank():
+    a, b = synthetic(replace(UNTRAINED, causal=True)), synthetic(UNTRAINED)
+    for one, other in ((a, b), (b, a)):
+        axes = difference(one, other, View(), theme="dark").layout
+        paper = THEMES["dark"].ink[0]
+        middle = float(np.median(b.weights[0].max(axis=-1)))
+        stops = [color for place, color in axes.coloraxis.colorscale if place <= middle / axes.coloraxis.cmax]
+        assert contrast(rgb(stops[-1]) if stops[-1][0] == "#" else tuple(map(int, re.findall(r"\d+", stops[-1]))), rgb(paper)) > 2

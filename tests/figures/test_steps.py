@@ -10,7 +10,7 @@ import pytest
 from mha_viz import Settings, synthetic
 from mha_viz.analysis.walkthrough import walk
 from mha_viz.figures.parts import Parts
-from mha_viz.figures.steps import COLUMNS, ROWS, describe, picture, shape_words, written
+from mha_viz.figures.steps import COLUMNS, ROWS, describe, marked, picture, shape_words, written
 from mha_viz.figures.theme import THEMES
 from mha_viz.figures.widths import width_of
 from mha_viz.settings.settings import TINY
@@ -109,7 +109,7 @@ def test_what_stands_around_the_cells_can_be_left_out(width):
         words = lambda figure: " ".join(text for text, *_ in boxes(figure))  # noqa: E731
         whole, bare = draw(), draw(title=False, labels=False, values=False)
         assert words(whole) and not words(bare) and not printed(bare) and not printed(draw(values=False))
-        assert tensors[0].words not in words(draw(title=False)) and tensors[0].symbol in words(draw(labels=False))
+        assert tensors[0].words not in words(draw(title=False)) and re.sub("[_^]", "", tensors[0].symbol) in words(draw(labels=False))
         assert bare.layout.height < min(draw(title=False).layout.height, draw(labels=False).layout.height) < whole.layout.height
         for one, other in zip(heatmaps(whole), heatmaps(bare), strict=True):
             np.testing.assert_array_equal(one.z, other.z)
@@ -150,3 +150,16 @@ def test_shapes_and_numbers_in_words():
     for value, words in told.items():
         assert written(value) == words
     assert written(np.nan) == "NaN" and written(np.nan, undefined=True) == "undefined"
+
+
+@pytest.mark.parametrize(
+    ("symbol", "shown"),
+    [
+        ("W^Q", "W<sup>Q</sup>"),
+        ("head_h W^O_h", "head<sub>h</sub> W<sup>O</sup><sub>h</sub>"),
+        ("head_0 … head_7", "head<sub>0</sub> … head<sub>7</sub>"),
+        ("q · k", "q · k"),
+    ],
+)
+def test_a_symbol_has_its_marks_raised_and_lowered(symbol, shown):
+    assert marked(symbol) == shown
