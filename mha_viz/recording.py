@@ -179,6 +179,7 @@ def _taken_apart(trace):
         "extra": trace.tokens.extra,
         "off": trace.off,
         "positions": None if positions is None else positions.tolist(),
+        "step": trace.step,
     }
     if not trace.has("q", "k"):
         if trace.off:  # from the maps that were put there nobody can tell the head's own, or its mask
@@ -218,11 +219,11 @@ def _computed(arrays, described):
         queries, keys, arrays["query_padding"], described["extra"], None if positions is None else np.array(positions)
     )
     if "weights" in arrays:
-        about = {"dtype": described.get("dtype"), "used": arrays.get("used")}  # older files lack both
+        about = {"dtype": described.get("dtype"), "used": arrays.get("used"), "step": described.get("step")}  # older files lack them
         return trace_of_maps(arrays["weights"], tokens, described["name"], max(CLOSE.values()), **about)
     mask = replace(Mask(**described["mask"]), **{name: arrays.get(name) for name in ("padded", "dense", "bias")})
     known = {name: arrays.get(name) for name in ("v", "out_weight", "out_bias")}
     known |= {name: described[name] for name in ("scale", "name")}
-    known["without_key"] = described.get("without_key", "nan")  # older files lack it
+    known |= {"without_key": described.get("without_key", "nan"), "step": described.get("step")}  # older files lack both
     call = Call(arrays["q"], arrays["k"], **known, mask=mask, tokens=tokens)
     return trace_of_call(call, keep_scale=arrays.get("keep_scale"), later=True)  # what is too long to be seen whole can be pooled

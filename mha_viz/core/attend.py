@@ -68,7 +68,7 @@ def trace_of_call(call, *, keep_scale=None, later=False):
     else:
         check()
     about = {"tokens": call.tokens, "rules": call.mask, "call": call, "training": keep_scale is not None, "name": call.name}
-    return Trace(fields, **about, dtype=call.dtype)
+    return Trace(fields, **about, dtype=call.dtype, step=call.step)
 
 
 def _checked(fields, check, no_dropout):

@@ -19,7 +19,8 @@ class Call:
     may see whom, S counting its extra columns; ``scale`` multiplies q · k, 1 / √D where None. ``out_weight`` [E, H·Dv] and
     ``out_bias`` [E] are the output projection, None where it is not known; so is ``v``. ``tokens`` say what rows and columns stand
     for; ``name`` says which module this was. ``without_key`` is what the head outputs of a query without a key are: "nan", as
-    softmax leaves them, or "zero", as ``scaled_dot_product_attention`` does.
+    softmax leaves them, or "zero", as ``scaled_dot_product_attention`` does. ``step`` is the forward pass of a recording of several
+    in which it ran.
 
     Raises Wrong where the shapes do not fit each other.
     """
@@ -34,6 +35,7 @@ class Call:
     tokens: Tokens | None = None
     name: str = "attention"
     without_key: str = "nan"
+    step: int | None = None
 
     def __post_init__(self):
         for name in ("q", "k", "v", "out_weight", "out_bias"):

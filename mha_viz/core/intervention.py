@@ -136,7 +136,7 @@ def _put_off(trace, off):
     fields = {name: new.get(name, partial(getattr, trace)) for name in Trace.fields() if trace.has(name)}
     return Trace(
         fields, tokens=trace.tokens, rules=trace.rules, layer=trace.layer, batch=trace.batch, call=trace.call, name=trace.name,
-        off=off, dtype=trace.dtype,
+        off=off, dtype=trace.dtype, step=trace.step,
     )  # fmt: skip
 
 

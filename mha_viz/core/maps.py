@@ -11,7 +11,7 @@ from mha_viz.core.trace import Trace
 CLOSE = {"bfloat16": 1e-2, "float16": 1e-2, "float32": 1e-3, "float64": 1e-3}
 
 
-def trace_of_maps(weights, tokens=None, name="attention", close=None, dtype=None, used=None):
+def trace_of_maps(weights, tokens=None, name="attention", close=None, dtype=None, used=None, step=None):
     """A Trace of ``weights`` [N, H, L, S] after softmax, whose rows sum to 1 or are not finite; Tokens where None are numbers.
 
     Softmax is never applied: rows that do not sum to 1 are refused, with what they look like. What the rows do not say stays
@@ -20,7 +20,7 @@ def trace_of_maps(weights, tokens=None, name="attention", close=None, dtype=None
     infinite number beside numbers is kept as it is, see ``Trace.nonfinite``. ``dtype`` is the type that they were computed in, by
     name, their own where None; ``close`` how far from 1 a row's sum may be, ``CLOSE`` of that type where None. ``used``
     [N, H, L, S] is what multiplied the values where a model changed its weights after softmax: the Trace's ``weights``, of which
-    rows may have any sum, beside its ``probabilities``.
+    rows may have any sum, beside its ``probabilities``. ``step`` is as in a Trace.
     """
     half = str(getattr(weights, "dtype", "")) == "torch.bfloat16"
     weights = own(as_array("weights", weights))
@@ -44,7 +44,7 @@ def trace_of_maps(weights, tokens=None, name="attention", close=None, dtype=None
         "dropped": None,
         "undefined": read_only(undefined),
     }
-    return Trace(fields, tokens=tokens or Tokens.of(N, L, S, one_sequence=L == S), name=name, dtype=dtype)
+    return Trace(fields, tokens=tokens or Tokens.of(N, L, S, one_sequence=L == S), name=name, dtype=dtype, step=step)
 
 
 def check_rows(weights, close):

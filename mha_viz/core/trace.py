@@ -63,7 +63,7 @@ class Trace:
 
     def __init__(
         self, fields, *, tokens=None, rules=None, layer=None, batch=None, call=None, training=False, name="attention",
-        quantity="weight", plain=None, off=(), dtype=None,
+        quantity="weight", plain=None, off=(), dtype=None, step=None,
     ):  # fmt: skip
         """``fields`` maps a field's name to an array, or to a function that makes one when it is called with that name.
 
@@ -71,12 +71,13 @@ class Trace:
         ``batch`` what was attended with, ``call`` what was recorded, each None where the source does not know. ``quantity`` is what
         a cell of its maps is called; where that is no attention weight, or not every one is there, ``plain`` is the Trace of them all.
         ``off`` pairs the heads that an Intervention put out with the way it did. ``dtype`` is the type that the numbers were computed
-        in, by name; the weights' own where None.
+        in, by name; the weights' own where None. ``step`` is the forward pass of a recording of several in which it ran.
         """
         self._fields = dict(fields)
         self.tokens, self.rules = tokens, rules
         self.layer, self.batch, self.call, self.training, self.name = layer, batch, call, training, name
         self.quantity, self._plain, self.off, self._dtype = quantity, plain, off, dtype
+        self.step = step
         self._nonfinite = None
 
     @classmethod
@@ -100,7 +101,8 @@ class Trace:
 
         What came before the maps and after them is known of its ``plain`` alone, so that nobody derives it from another quantity.
         """
-        about = {name: getattr(self, name) for name in ("tokens", "rules", "layer", "batch", "call", "training", "name", "off", "dtype")}
+        about = ("tokens", "rules", "layer", "batch", "call", "training", "name", "off", "dtype", "step")
+        about = {name: getattr(self, name) for name in about}
         masks = {name: self._fields[name] for name in ("mask", "mask_bias", "keep_scale", "dropped") if name in self._fields}
         return Trace(masks | maps, **about, quantity=quantity, plain=Trace(self._fields, **about))  # not self: see shown_trace
 

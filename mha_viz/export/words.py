@@ -35,7 +35,8 @@ def caption(shown, name):
     trace = shown.trace
     N, H, L, S = trace.plain.shape
     what = TOLD[name].format(heads=heads_drawn(shown, name), head=shown.head, step=step(shown) if name == "steps" else "")
-    layer = f", {trace.name}" if len(shown.source.traces) > 1 else ""
+    step_of = "" if trace.step is None else f", step {trace.step}"
+    layer = f", {trace.name}{step_of}" if len(shown.source.traces) > 1 else ""
     parts = [f"{what}, batch item {shown.item} of {shown.source.name}{layer}."]
     if shown.sight is not None:
         parts.append(seen(trace)[0].removeprefix(" · ").capitalize() + ".")

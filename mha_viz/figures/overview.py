@@ -3,6 +3,7 @@
 import numpy as np
 
 from mha_viz.analysis import choose
+from mha_viz.analysis.layers import counted_layers, layer_names
 from mha_viz.figures import around
 from mha_viz.figures.geometry import arrange_grid
 from mha_viz.figures.heads import looks_of, sides, ticks_width, widest_labels
@@ -26,26 +27,27 @@ def spec(traces, view, layer, theme="light", width=1104, parts=ALL):
     layers, item = alike(traces, layer, chosen.item), chosen.item
     scale = Scale.of([traces[i].weights[item][:, ~traces[i].query_padding[item]] for i in layers], view, traces[layer].quantity)
     H, L, S = traces[layer].weights.shape[1:]
-    maps, looks = [], []
+    maps, looks, names = [], [], layer_names(traces)
     for row, i in enumerate(layers):
         choice, weights = choose(traces[i], view), traces[i].weights[item]  # [H, L, S]
         for head in range(H):
             said = around.said(choice, head)
             short = said, said and around.value(choice, head)
-            maps.append(Map(f"layer {i} head {head}", row * H + head, weights[head], scale, short=short))
+            maps.append(Map(f"{names[i]} head {head}", row * H + head, weights[head], scale, short=short))
         own = looks_of(traces[i], item, list(range(H)))
         looks.append({name: np.broadcast_to(cells, (H, *cells.shape[1:])) for name, cells in own.items()})  # [H, L, S] each
     looks = {name: np.concatenate([own[name] for own in looks]) for name in looks[0]}  # [layers · H, L, S] each
-    left = max(width_of(f"layer {i}", 14) for i in layers) + 12
+    left = max(width_of(names[i], 14) for i in layers) + 12
     place = arrange_grid(width, len(layers), H, L, S, left, ticks_width(scale), widest_labels(maps), parts)
     picked = layers.index(layer) * H + chosen.head, chosen.query, chosen.key
     pooled = around.pooled(traces[layer], strip_pool(place, (L, S)), None)
-    told = captions(traces, layers, view) if chosen.known else (f"Every head of {counted(layers)}{_others(traces, layers)}",)
+    plain = f"Every head of {counted(traces, layers)}{_others(traces, layers, item)}"
+    told = captions(traces, layers, view, item) if chosen.known else (plain,)
     texts = [text + around.weighted(traces[layer]) + more for more in pooled for text in told]
     found = picture(place, Tiles(tuple(maps), looks, *sides(traces[layer], item, width)), [], picked, [scale], theme, [texts])
     for row, i in enumerate(layers if parts.labels else ()):
         tile = place.strip.place(row * H)
-        text, color = (f"<b>layer {i}</b>", theme.text) if i == layer else (f"layer {i}", theme.soft)
+        text, color = (f"<b>{names[i]}</b>", theme.text) if i == layer else (names[i], theme.soft)
         found["layout"]["annotations"].append(around.text_at(place, 0, tile.y + tile.height / 2, text, 14, color))
     return found
 
@@ -62,28 +64,35 @@ def place_of(traces, layer, tile):
     return alike(traces, layer)[row], head
 
 
-def captions(traces, layers, view):
+def captions(traces, layers, view, item=0):
     """What the overview shows, the longest first."""
     statistic = view.statistic
-    phrase, others = around.SAID[statistic][1], _others(traces, layers)
-    return f"Every head of {counted(layers)}, with its {phrase}{others}", f"{counted(layers)}{others}"
+    phrase, others, many = around.SAID[statistic][1], _others(traces, layers, item), counted(traces, layers)
+    return f"Every head of {many}, with its {phrase}{others}", f"{many}{others}"
 
 
-def _others(traces, layers):
+def _others(traces, layers, item):
     """Why some layers are left out."""
+    _, H, L, S = traces[layers[0]].shape
+    left = [trace.shape for i, trace in enumerate(traces) if trace is not None and i not in layers]
+    reasons = {"maps of another size": 0, "another number of heads": 0, f"no batch item {item}": 0}
+    for shape in left:
+        differs = shape[2:] != (L, S), shape[1] != H, item >= shape[0]
+        reasons[next(reason for reason, holds in zip(reasons, differs, strict=True) if holds)] += 1
+    said = [f"; {n} other{' has' if n == 1 else 's have'} {reason}" for reason, n in reasons.items() if n]
     missing = sum(trace is None for trace in traces)
-    sized = len(traces) - len(layers) - missing
-    said = f"; {sized} other{' has' if sized == 1 else 's have'} maps of another size" if sized else ""
-    return said + (f"; {missing} {'is' if missing == 1 else 'are'} not there yet" if missing else "")
+    return "".join(said) + (f"; {missing} {'is' if missing == 1 else 'are'} not there yet" if missing else "")
 
 
-def counted(layers):
-    return f"{len(layers)} layer{'' if len(layers) == 1 else 's'}"
+def counted(traces, layers):
+    """How many layers are drawn, and in how many steps."""
+    names = layer_names(traces)
+    return counted_layers([names[i] for i in layers])
 
 
 def describe(traces, view, layer):
     """What the overview shows, in words: its text alternative."""
     chosen = choose(traces[layer], view)
     layers, H = alike(traces, layer, chosen.item), traces[layer].weights.shape[1]
-    what = f"{counted(layers)} by {H} heads as small maps{around.weighted(traces[layer])}"
-    return f"Overview of {what}. Layer {layer} head {chosen.head} is chosen."
+    what = f"{counted(traces, layers)} by {H} heads as small maps{around.weighted(traces[layer])}"
+    return f"Overview of {what}. {layer_names(traces)[layer].capitalize()} head {chosen.head} is chosen."

@@ -11,8 +11,11 @@ COUNT = 8
 
 def head_panel(module, traces, layer, choice):
     """What the chosen head has in common with others, and its strongest examples; computed while it is open."""
+    from mha_viz.analysis.layers import layer_names
+
+    name = layer_names(traces)[layer].capitalize()
     folded = st.expander(
-        f"Layer {layer} head {choice.head}: heads like it, its strongest examples", key="head_panel", on_change="rerun"
+        f"{name} head {choice.head}: heads like it, its strongest examples", key="head_panel", on_change="rerun"
     )
     if not folded.open:
         return
@@ -23,14 +26,15 @@ def head_panel(module, traces, layer, choice):
 
 
 def alike(traces, layer, choice):
+    from mha_viz.analysis.layers import layer_names
     from mha_viz.analysis.similarity import heads_like
 
-    found = heads_like(traces, layer, choice.head, choice.item, COUNT)
+    found, names = heads_like(traces, layer, choice.head, choice.item, COUNT), layer_names(traces)
     st.markdown("**Heads like this one**, by Jensen–Shannon divergence of their rows in % of ln 2 (0 %: the same maps)")
     with st.container(horizontal=True, key="alike"):
         for number, one in enumerate(found.heads):
             st.button(
-                f"layer {one.trace} head {one.head} · {100 * one.distance:.1f} %", key=f"alike_{number}", on_click=change_and_draw,
+                f"{names[one.trace]} head {one.head} · {100 * one.distance:.1f} %", key=f"alike_{number}", on_click=change_and_draw,
                 kwargs={"layer": one.trace, "head": one.head},
             )  # fmt: skip
     for note in found.notes:

@@ -64,8 +64,10 @@ def layer():
 
 def choose_layer(label_visibility="collapsed", rerun=CHOICES):
     """A choice among the layers, each with the name of its module."""
+    from mha_viz.analysis.layers import layer_names
+
     traces = here().recording().traces
-    named = [one.name if one.name == f"layer {i}" else f"layer {i} · {one.name}" for i, one in enumerate(traces)]
+    named = [one.name if one.name == name else f"{name} · {one.name}" for name, one in zip(layer_names(traces), traces, strict=True)]
     show(
         "layer", st.selectbox, "layer", layer()[0], label_visibility, rerun, options=list(range(len(named))),
         format_func=named.__getitem__,

@@ -18,7 +18,7 @@ def statistics_table(given, view):
 
     traces = given()
     table = head_table(traces, view.item)
-    columns = {"layer": [row.trace for row in table.rows], "head": [row.head for row in table.rows]}
+    columns = _places(traces, table.rows) | {"head": [row.head for row in table.rows]}
     for name in STATISTICS:
         values = [row.values[name] for row in table.rows]
         columns[name] = [None if math.isnan(value) else value for value in values]  # an empty cell: no meaning here
@@ -46,6 +46,16 @@ def statistics_table(given, view):
     )
     for note in (*table.notes, *reasons(traces, view)):
         folded.caption(plain(note))
+
+
+def _places(traces, rows):
+    """The columns that tell which layer a row is of, and of a run of several steps in which of them."""
+    from mha_viz.analysis.layers import layer_names
+
+    if all(trace.step is None for trace in traces):
+        return {"layer": [row.trace for row in rows]}
+    names = layer_names(traces)
+    return {"layer and step": [names[row.trace] for row in rows]}
 
 
 def reasons(traces, view):

@@ -70,9 +70,9 @@ def _fill(recording, run, tokens, finished):
         raise _nothing_recorded(run)
     kept = sorted(run.kept, key=lambda call: call.order)
     named = None if tokens is None else _names(tokens, kept, strict=finished)
-    traces = []
+    traces, several = [], len({call.step for call in kept}) > 1
     for call in kept:
-        traces.append(_trace(call, named and named.get(call), run.filters))
+        traces.append(_trace(call, named and named.get(call), run.filters, call.step if several else None))
     recording.traces = tuple(traces)
     if run.watch and run.watch.found:
         recording.cause = cause_of(run.watch.found, kept, recording.traces)
@@ -81,7 +81,7 @@ def _fill(recording, run, tokens, finished):
         raise run.wrong
 
 
-def _trace(call, names, filters):
+def _trace(call, names, filters, step):
     weights = call.arrays.get("weights")
     N, _, L, _ = (weights if weights is not None else call.arrays["q"]).shape
     S = call.mask.num_keys
@@ -94,11 +94,11 @@ def _trace(call, names, filters):
     tokens = replace(tokens, keys=extended, extra=len(call.extra))
     if weights is not None:
         dtype = str(call.dtype).removeprefix("torch.")
-        return trace_of_maps(weights, tokens, call.name, dtype=dtype, used=call.arrays.get("used"))
+        return trace_of_maps(weights, tokens, call.name, dtype=dtype, used=call.arrays.get("used"), step=step)
     out_weight, out_bias = call.out
     made = Call(
         **call.arrays, mask=call.mask, scale=call.scale, out_weight=out_weight, out_bias=out_bias, tokens=tokens, name=call.name,
-        without_key=call.without_key,
+        without_key=call.without_key, step=step,
     )  # fmt: skip
     return trace_of_call(made, later=True)
 

@@ -26,6 +26,8 @@ def check_call(place, described, arrays):
     N, H, L, S = _sizes(place, arrays)
     for side, letter, length in (("queries", "L", L), ("keys", "S", S)):
         _check_texts(f"{place}.{side}", described[side], N, length, letter)
+    if described.get("step") is not None:
+        whole(f"{place}.step", described["step"], 0)
     extra = whole(f"{place}.extra", described["extra"], 0, min(2, S - 1))
     positions = described["positions"]
     fits = positions is None or (_list_of(positions, int, L) and all(abs(key) < FARTHEST for key in positions))

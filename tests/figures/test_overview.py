@@ -6,9 +6,12 @@ import json
 import numpy as np
 import plotly.graph_objects as go
 import pytest
+import torch
+from torch import nn
 
-from mha_viz import Settings, Trained, View, synthetic, trained
-from mha_viz.analysis import choose
+from mha_viz import Settings, Trained, View, changed, load, record, synthetic, trained
+from mha_viz.analysis import choose, shown_trace
+from mha_viz.core.intervention import Intervention
 from mha_viz.figures.overview import alike, describe, place_of, spec
 from mha_viz.figures.serial import to_json
 
@@ -154,3 +157,44 @@ def test_a_trained_models_overview_is_small_enough_to_send():
     cells = sum(trace.weights[0].size for trace in traces)
     assert len(to_json(spec(traces, View(), 0))) < 12 * cells
     json.loads(to_json(spec(traces, View(), 0)))
+
+
+def test_layers_are_left_out_for_what_they_differ_in():
+    heads, items = (
+        synthetic(Settings(**vars(SMALL) | change)) for change in ({"num_heads": 2}, {"batch_size": 1, "padding": (0,)})
+    )
+    (text,) = {text for text in texts(spec([*TWO, heads, heads, items], View(item=1), 0)) if "other" in text}
+    assert "2 others have another number of heads; 1 other has no batch item 1" in text and "another size" not in text
+
+
+def test_steps_of_a_layer_are_steps():
+    model = nn.Sequential(*[nn.TransformerEncoderLayer(8, 2, 16, batch_first=True) for _ in range(2)])
+    with record(model) as recording:
+        for _ in range(3):
+            model(torch.randn(1, 4, 8))
+    traces = recording.traces
+    assert [trace.step for trace in traces] == [0, 0, 1, 1, 2, 2]
+    figure = spec(traces, View(), 3)
+    assert "<b>layer 1, step 1</b>" in texts(figure) and "layer 0, step 2" in texts(figure)
+    assert any("Every head of 2 layers in 3 steps" in text for text in texts(figure))
+    assert describe(traces, View(head=1), 3).endswith("Layer 1, step 1 head 1 is chosen.")
+    with record(model, steps=1) as alone:
+        model(torch.randn(1, 4, 8))
+        model(torch.randn(1, 4, 8))
+    assert [trace.step for trace in alone.traces] == [None, None]
+
+
+def test_steps_stay_known_in_what_is_made_of_a_trace(tmp_path):
+    model = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    with record(model) as recording:
+        model(torch.randn(1, 4, 8))
+        model(torch.randn(1, 4, 8))
+    recording.save(tmp_path / "run.npz")
+    for trace in (recording.traces[1], load(tmp_path / "run.npz").traces[1]):
+        assert (
+            trace.step
+            == changed(trace, Intervention({0: "zero"})).step
+            == changed(trace, Intervention(temperature=2)).step
+            == 1
+        )
+        assert shown_trace(trace, View(weighting="norms")).step == 1

@@ -1,0 +1,30 @@
+"""What the Traces of a run are called beside each other: layers, and the steps that a layer ran in."""
+
+
+def layer_names(traces):
+    """For each of ``traces``, "layer 3"; of a run of several steps "layer 3, step 2". One that is None has its number alone.
+
+    A module that ran once in each step is one layer; what ran twice in a step is two.
+    """
+    numbers, names, calls = {}, [], {}
+    for i, trace in enumerate(traces):
+        if trace is None or trace.step is None:
+            names.append(f"layer {i}")
+            continue
+        ran = trace.name, trace.step
+        calls[ran] = calls.get(ran, 0) + 1
+        layer = numbers.setdefault((trace.name, calls[ran]), len(numbers))
+        names.append(f"layer {layer}, step {trace.step}")
+    return tuple(names)
+
+
+def counted_layers(names):
+    """How many layers these names, as ``layer_names`` gives them, are: "3 layers", "3 layers in 4 steps"."""
+    parts = [name.partition(", ") for name in names]
+    layers, steps = ({part[place] for part in parts if part[place]} for place in (0, 2))
+    said = _many(len(layers), "layer")
+    return f"{said} in {_many(len(steps), 'step')}" if steps else said
+
+
+def _many(count, what):
+    return f"{count} {what}{'' if count == 1 else 's'}"
