@@ -1,4 +1,5 @@
-# make run: the app.  make models: what it needs for pretrained models, once.  make test: every test.  make test-models: those that run such models.
+# make run: the app; make run ARGS="--class --port 8600" passes options on.  make models: what it needs for pretrained models, once.
+#  make test: every test.  make test-models: those that run such models.
 #  make bench: the figures that the README quotes.  make pictures: its pictures.
 PYTHON ?= python3
 VENV := .venv
@@ -8,7 +9,7 @@ export OMP_WAIT_POLICY := PASSIVE
 .PHONY: run models test test-models bench pictures clean
 
 run: $(VENV)/run.stamp
-	$(BIN)/python -m mha_viz run
+	$(BIN)/python -m mha_viz run $(ARGS)
 
 # A file stays with one worker, which opens its pages once, and browsers come early: the end is for short files.
 test: $(VENV)/dev.stamp

@@ -4,24 +4,54 @@ import argparse
 import os
 import sys
 
-from mha_viz.commands import export, profile, quality, serve, train, validate
-from mha_viz.core.rules import Wrong
-
-COMMANDS = {"run": serve, "train": train, "validate": validate, "profile": profile, "quality": quality, "export": export}
+STOPPED, UNREAD = 130, 141  # what a shell calls the end by Ctrl-C, and that of a program whose output nobody reads any more
 
 
 def main(arguments=None):
-    """The exit status: 0 where all went well, 2 where something given is wrong, which is said."""
-    parser = argparse.ArgumentParser(prog="python -m mha_viz", description="MHA Explorer: open multi-head attention up.")
+    """The exit status: 0 where all went well, 1 where a check fails, 2 where something given is wrong, which is said; 130 where
+    somebody stopped it, and 141 where whoever read its output has gone, as `head` does."""
+    command = "python -m mha_viz"
+    try:
+        parser = parser_of_commands(command)
+        given = parser.parse_args(arguments)
+        command = f"{command} {given.command}"
+        try:
+            return status_of(given)
+        finally:
+            sys.stdout.flush()  # here, where it can be said that it cannot be written
+    except KeyboardInterrupt:
+        print(f"{command}: stopped", file=sys.stderr)
+        return STOPPED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python flushes once more at its end
+        return UNREAD
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"{command}: {where}{error.strerror or error}", file=sys.stderr)
+        if not error.filename:  # what is printed
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 2
+
+
+def parser_of_commands(name):
+    from mha_viz.commands import COMMANDS
+
+    parser = argparse.ArgumentParser(prog=name, description="MHA Explorer: open multi-head attention up.")
     commands = parser.add_subparsers(dest="command", required=True)
     for name, command in COMMANDS.items():
         command.options(commands.add_parser(name, help=command.ABOUT))
-    given = parser.parse_args(arguments)
+    return parser
+
+
+def status_of(given):
+    from mha_viz.commands import COMMANDS
+    from mha_viz.core.rules import Wrong
+
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: its threads must not spin against other sessions'
     try:
         return COMMANDS[given.command].run(given)
     except Wrong as wrong:
-        print(f"{parser.prog} {given.command}: {wrong}", file=sys.stderr)
+        print(f"python -m mha_viz {given.command}: {wrong}", file=sys.stderr)
         return 2
 
 

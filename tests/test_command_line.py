@@ -2,7 +2,10 @@
 
 import json
 import os
+import shutil
+import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,7 +28,7 @@ def started(monkeypatch, tmp_path):
 
 def test_the_app_is_served_on_a_port(started):
     main(["run", "--port", "8600"])
-    assert started["arguments"][:4] == [sys.executable, "-m", "streamlit", "run"]
+    assert started["arguments"][0] == sys.executable and started["arguments"][3] == "run"
     assert started["arguments"][-1] == "--server.port=8600"
     assert FILE not in started["environment"]
 
@@ -168,3 +171,10 @@ def test_quality_that_is_stopped_keeps_what_is_done_where_a_folder_is_named(caps
 def test_quality_of_what_makes_no_sense_trains_nothing(capsys, arguments, said):
     assert main(["quality", *arguments]) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="no make on the PATH")
+def test_make_passes_options_on():
+    command = ["make", "-n", "run", "ARGS=--class --port 8600"]
+    said = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True, check=True).stdout
+    assert said.rstrip().endswith("-m mha_viz run --class --port 8600")

@@ -18,12 +18,15 @@ def run(options):
     """Train, print each outcome as it comes, measure, write; where somebody stops, what is done is written to --out (status 130)."""
     import torch
 
+    from mha_viz.core.whole_file import check_folder, whole_file
     from mha_viz.settings import read
     from mha_viz.studies.profiling import Pace, in_words
     from mha_viz.studies.quality import DATA, Quality, Trial, path_of, quality_json, study
 
     given = {name: getattr(options, name) for name in ("task", "num_heads", "seeds", "steps")}
     trial = Trial(**{name: read(Trial, name, text) for name, text in given.items() if text is not None})
+    out = options.out or DATA
+    check_folder(out)  # before minutes of training, and not after them
     torch.set_num_threads(1)  # the products are too small to share
     quality, pace, status = Quality(trial), Pace(), 0
     try:
@@ -39,9 +42,8 @@ def run(options):
     if status and options.out is None:
         print("nothing is written over what ships; name a folder with --out", file=sys.stderr)
         return status
-    out = options.out or DATA
-    out.mkdir(parents=True, exist_ok=True)
-    path_of(trial.task, out).write_text(quality_json(quality))
+    with whole_file(path_of(trial.task, out)) as path:
+        path.write_text(quality_json(quality))
     print(f"{quality.summary}\nwritten to {path_of(trial.task, out)}")
     return status
 

@@ -1,6 +1,7 @@
 """``run``: serve the app."""
 
 import os
+import socket
 import sys
 from pathlib import Path
 
@@ -8,6 +9,14 @@ from mha_viz.core.rules import Wrong
 from mha_viz.settings.environment import CLASS, FILE, MODELS_FOLDERS
 
 APP = Path(__file__).parents[2] / "app.py"
+STREAMLIT = """
+try:
+    from streamlit.web.cli import main
+    main(prog_name="streamlit")
+except KeyboardInterrupt:  # while it is being imported: later it stops by itself
+    raise SystemExit(130)
+"""
+PORT, MOST = 8501, 65_535
 ABOUT = "serve the app on this machine and print its address"
 
 
@@ -15,17 +24,19 @@ def options(parser):
     parser.add_argument(
         "file", nargs="?", type=Path, help="a recording, weights, attention maps or a list of tokens to open in it"
     )
-    parser.add_argument("--port", type=int, default=8501, help="port to serve on (default: %(default)s)")
+    parser.add_argument("--port", type=int, default=PORT, help="port to serve on (default: %(default)s)")
     parser.add_argument(
         "--models-folder", type=Path, action="append", default=[], metavar="DIR",
         help="a folder in which addresses may name pretrained models; may be given again. Without, an address opens no folder",
     )  # fmt: skip
-    about_class = "while serving a class: leave out what takes the processor from everybody, training"
+    about_class = "while serving a class: leave out what takes the processor from everybody, training and measuring"
     parser.add_argument("--class", dest="serves_class", action="store_true", help=about_class)
 
 
 def run(options):
-    """Becomes the server; raises Wrong where the file cannot be opened, or a folder is none, before one is started for it."""
+    """Becomes the server; raises Wrong where the file cannot be opened, a folder is none or the port cannot be had, before one is
+    started for it."""
+    check_port(options.port)
     if options.serves_class:
         os.environ[CLASS] = "1"
     folders = [str(folder.expanduser().resolve()) for folder in options.models_folder]
@@ -40,5 +51,23 @@ def run(options):
         look(options.file.name, options.file)
         os.environ[FILE] = str(options.file.absolute())
     os.chdir(APP.parent)  # where Streamlit finds .streamlit/config.toml: local address, no usage statistics
-    command = [sys.executable, "-m", "streamlit", "run", str(APP), f"--server.port={options.port}"]
+    command = [sys.executable, "-c", STREAMLIT, "run", str(APP), f"--server.port={options.port}"]
     os.execv(sys.executable, command)
+
+
+def check_port(port):
+    """Raises Wrong for a number that is no port, and for one that cannot be served on, with the next that can."""
+    if not 1 <= port <= MOST:
+        raise Wrong("port", port, f"must be a whole number from 1 to {MOST}.", [{"port": PORT}])
+    refused = why_refused(port)
+    if refused:
+        free = next((other for other in range(max(port, 1024) + 1, min(port + 100, MOST + 1)) if not why_refused(other)), None)
+        raise Wrong("port", port, f"cannot be served on: {refused}.", [{"port": free}] if free else [])
+
+
+def why_refused(port):
+    try:
+        socket.create_server(("localhost", port)).close()
+    except OSError as error:
+        return os.strerror(error.errno) if error.errno else str(error)
+    return None

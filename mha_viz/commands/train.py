@@ -17,9 +17,12 @@ def run(options):
     """Train, print what is measured on the way, write what came out."""
     import torch
 
+    from mha_viz.core.whole_file import check_folder
     from mha_viz.sources.models import DATA
     from mha_viz.studies.training import train, write
 
+    out = options.out or DATA
+    check_folder(out)  # before minutes of training, and not after them
     torch.set_num_threads(1)  # this process is the training's own, and its products are too small to share
     reports = []
     try:
@@ -30,7 +33,6 @@ def run(options):
     except KeyboardInterrupt:
         print("stopped: nothing is written", file=sys.stderr)
         return 130
-    out = options.out or DATA
     write(options.name, reports, out, options.seed, options.steps)
     print(f"written to {out}")
     return 0

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from mha_viz.core.rules import Wrong
+from mha_viz.core.whole_file import whole_file
 from mha_viz.export.figure import specification
 
 CLOSE = 1e-4  # of the size of the numbers
@@ -32,7 +33,8 @@ def recorded(figure, spec, folder):
 
 def write_lock(batch, records):
     """Keep the ``records``, by the names of their files as the list has them."""
-    lock_of(batch).write_text(json.dumps(records, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    with whole_file(lock_of(batch), "batch") as path:
+        path.write_text(json.dumps(records, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def kept_lock(batch, figures):

@@ -11,6 +11,7 @@ from mha_viz.analysis.long_maps import around, finished, in_sight, in_small
 from mha_viz.analysis.streamed import ANY
 from mha_viz.core.memory import too_long
 from mha_viz.core.rules import Wrong, one_of
+from mha_viz.core.whole_file import whole_file
 from mha_viz.export import words
 from mha_viz.export.browser import Browser
 from mha_viz.export.figure import PICTURES, SCREEN
@@ -204,7 +205,8 @@ def write(figures, folder="."):
     with Browser() as browser:
         for asked, figure in zip(figures, seen, strict=True):
             data, spec = made(figure, browser)
-            replace_file(Path(figure.out), data)
+            with whole_file(figure.out) as path:
+                path.write_bytes(data)
             yield asked, spec
 
 
@@ -217,12 +219,3 @@ def check_path(out):
         raise Wrong("out", out, "cannot be written: another folder, or another name.")
 
 
-def replace_file(path, data):
-    temporary = path.with_name(f"{path.name}.part")
-    try:
-        temporary.write_bytes(data)
-        temporary.replace(path)
-    except OSError as error:
-        raise Wrong("out", str(path), f"cannot be written: {error.strerror}.") from None
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from mha_viz.core.layer import Layer, seed_in_range
 from mha_viz.core.rules import one_of, whole
+from mha_viz.core.whole_file import check_folder, whole_file
 from mha_viz.sources.models import DATA, HELD_OUT_COUNT, MODELS, Parameters, Scores, score
 from mha_viz.sources.tasks import PAD, TASKS, TRAINING, UNASKED
 
@@ -206,10 +207,12 @@ def write(name, progress, out=DATA, seed=None, steps=None):
         "snapshots": snapshots,
     }
     out = Path(out)
-    out.mkdir(parents=True, exist_ok=True)
-    save_file(final, out / f"{name}.safetensors")
-    save_file(stacked, out / f"{name}.snapshots.safetensors")
-    (out / f"{name}.json").write_text(in_lines(rounded(about)))
+    check_folder(out)
+    for arrays, ending in ((final, "safetensors"), (stacked, "snapshots.safetensors")):
+        with whole_file(out / f"{name}.{ending}") as path:
+            save_file(arrays, path)
+    with whole_file(out / f"{name}.json") as path:
+        path.write_text(in_lines(rounded(about)))
 
 
 def rounded(value):
