@@ -191,3 +191,18 @@ def test_many_unknown_names_are_counted(monkeypatch):
     _, _, notes = from_address({f"x{i}": "1" for i in range(3000)})
     assert len(looked_up) == 8 and "2992 more names are no settings" in notes[-1].rule
     assert "is no setting." in str(from_address({"y" * 20_000: "1"})[2][0])
+
+
+def test_a_mask_too_large_to_type_is_not_written_to_be_offered():
+    """Of 10¹⁰ entries an address would end the server."""
+    with pytest.raises(Wrong) as caught:
+        Settings(attn_mask="0", seq_len=100_000, padding=())
+    assert caught.value.nearest == ({"attn_mask": None},)
+
+
+@pytest.mark.parametrize(("embed_dim", "num_heads", "right"), [(12.8, 8, 16), (0, 8, 8), (100_001, 7, 99_995), (-5, 3, 3)])
+def test_an_embed_dim_is_offered_that_the_heads_divide(embed_dim, num_heads, right):
+    with pytest.raises(Wrong) as caught:
+        Settings(embed_dim=embed_dim, num_heads=num_heads)
+    assert caught.value.nearest == ({"embed_dim": right},)
+    assert Settings(embed_dim=right, num_heads=num_heads).embed_dim == right

@@ -5,6 +5,7 @@ import streamlit as st
 from mha_viz.core.rules import Wrong, divisors, head_dim
 from mha_viz.export.markdown import plain
 from mha_viz.pages.draft import CHOICES, SIZES, change_case, change_input, control, draw, prepare_mask, put
+from mha_viz.pages.number_field import number_field
 from mha_viz.pages.toolbar import show
 from mha_viz.settings.rules import LONGEST
 
@@ -61,11 +62,11 @@ def extras():
     left, right = st.columns(2)
     control(
         "dropout",
-        left.number_input,
+        number_field,
         "dropout",
+        column=left,
         value=None,
         step=0.05,
-        format="%.2f",
         help="The share of weights dropped in train mode.",
     )
     with right:
@@ -186,7 +187,7 @@ def masks():
 
 def number(name, label, help, column=st, **options):
     """A whole number. One that is cleared is None, which breaks a rule and says so, and not silently 0."""
-    return control(name, column.number_input, label, value=None, step=1, help=help, **options)
+    return control(name, number_field, label, column=column, value=None, help=help, **options)
 
 
 def padding(name, label, column):

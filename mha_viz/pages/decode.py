@@ -12,6 +12,7 @@ from mha_viz.pages.draft import CHOICES
 from mha_viz.pages.looked_at import begin, of_model, say_of_model, say_what_is_wrong, to_save, told, write_address
 from mha_viz.pages.looked_at import current as looked_at
 from mha_viz.pages.messages import say_not_current, say_notes, say_with_mends, say_wrong
+from mha_viz.pages.number_field import number_field
 from mha_viz.pages.save import OnScreen, keep_for_saving, save
 from mha_viz.pages.timed import timings
 from mha_viz.pages.toolbar import change, lazy_popover, show
@@ -81,7 +82,7 @@ def toolbar():
         )  # fmt: skip
         prompt = view.prompt if view.prompt <= batch.L else batch.L
         show(
-            "prompt", st.number_input, "prompt", prompt, min_value=1, max_value=batch.L, step=1, width=130,
+            "prompt", number_field, "prompt", prompt, min_value=1, max_value=batch.L, width=130,
             help="So many tokens are read in one call, as a prompt is; those after it one by one.", **visible,
         )  # fmt: skip
         show(

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, urlencode
 import streamlit as st
 
 from mha_viz.core.rules import Wrong
+from mha_viz.pages.number_field import as_typed
 from mha_viz.settings import Settings, View, fit_mask, from_address, read, read_mask, ruled_value, to_address, write_mask
 from mha_viz.settings.settings import TINY
 
@@ -164,7 +165,7 @@ def take(name, rerun):
     if name == "attn_mask" and st.session_state.get("paint"):  # the browser's text from before the last cells were painted
         put(name, st.session_state.draft[name])
         return
-    st.session_state.draft[name] = st.session_state[name]
+    st.session_state.draft[name] = as_typed(st.session_state[name])
     draw(rerun)
 
 

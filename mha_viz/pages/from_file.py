@@ -8,6 +8,8 @@ import streamlit as st
 
 from mha_viz.core.rules import Wrong
 from mha_viz.export.markdown import plain
+from mha_viz.pages.messages import say_error
+from mha_viz.pages.number_field import number_field
 from mha_viz.settings import View
 from mha_viz.settings.environment import FILE
 from mha_viz.settings.rules import ruled
@@ -189,7 +191,8 @@ def ask(found, question):
     """One question as a widget: its answer by its field, {} where there is none yet. What one asks may depend on those before."""
     key, choices = f"answer_{found.name}_{question.field}", question.choices
     if isinstance(choices, range):
-        value = st.number_input(plain(question.text), choices[0], choices[-1], question.guess, key=key)
+        guess = None if question.guess is None else float(question.guess)
+        value = number_field(plain(question.text), value=guess, key=key)
     else:
         if st.session_state.get(key) not in choices:
             st.session_state.pop(key, None)
@@ -197,7 +200,11 @@ def ask(found, question):
         value = st.selectbox(plain(question.text), choices, index, key=key, format_func=in_words)
     if question.check:
         st.caption(plain(question.check))
-    return {} if value is None else {question.field: value}
+    try:
+        return {} if value is None else {question.field: question.answered({question.field: value})}
+    except Wrong as wrong:
+        say_error(wrong)
+        return {}
 
 
 def known_output(found):

@@ -9,6 +9,7 @@ import streamlit as st
 
 from mha_viz.core.rules import Wrong
 from mha_viz.pages import source
+from mha_viz.pages.number_field import number_field
 from mha_viz.pages.training import train_button
 from mha_viz.pages.warm import trained_run
 from mha_viz.pages.what_if import what_if
@@ -36,10 +37,10 @@ def sidebar():
         left, right = st.columns(2)
         with left:
             source.hold(
-                "batch_size", st.number_input, "sequences", step=1, help="How many are drawn, none of them seen in training."
+                "batch_size", number_field, "sequences", value=None, help="How many are drawn, none of them seen in training."
             )
         with right:
-            source.hold("seed", st.number_input, "seed", step=1, help="Draws the sequences.")
+            source.hold("seed", number_field, "seed", value=None, help="Draws the sequences.")
     else:
         source.let_go("batch_size", "seed")
     what_if_here(s)

@@ -11,6 +11,7 @@ from mha_viz.pages.controls import sequence, sizes, source
 from mha_viz.pages.looked_at import begin, of_model, say_of_model, told, write_address
 from mha_viz.pages.looked_at import current as looked_at
 from mha_viz.pages.messages import mend, say_error, say_not_current, say_notes, say_wrong, spelled
+from mha_viz.pages.number_field import as_typed, number_field
 from mha_viz.pages.toolbar import change
 from mha_viz.pages.warm import shared_trace
 from mha_viz.settings import Settings
@@ -182,13 +183,14 @@ def knobs(chosen, values):
             if knob.choices:
                 st.selectbox(knob.name, knob.choices, width=270 if max(map(len, knob.choices)) > 12 else 150, **take)
             else:
-                st.number_input(f"{knob.name}, {knob.least} to {knob.most}", knob.least, knob.most, step=1, width=190, **take)
+                label = f"{knob.name}, {knob.least} to {knob.most}"
+                number_field(label, min_value=knob.least, max_value=knob.most, width=190, **take)
 
 
 def turn(name, values, knob):
     from mha_viz.analysis.pitfalls.spelling import spelled as spelled_pitfall
 
-    change(pitfall=spelled_pitfall(name, values | {knob: st.session_state[f"knob_{knob}"]}))
+    change(pitfall=spelled_pitfall(name, values | {knob: as_typed(st.session_state[f"knob_{knob}"])}))
     draft.draw(["above", "stage"])
 
 

@@ -9,6 +9,7 @@ from mha_viz.core.rules import Wrong
 from mha_viz.export.markdown import plain
 from mha_viz.pages.measuring import begin, measuring, running
 from mha_viz.pages.messages import say_error, say_notes, say_with_mends
+from mha_viz.pages.number_field import as_typed, number_field
 from mha_viz.pages.places import enter
 from mha_viz.pages.quality_beside import quality_beside
 from mha_viz.pages.save import OnScreen, keep_for_saving, save
@@ -23,15 +24,15 @@ from mha_viz.studies.profiling import outlook
 KEY = "profile_{}".format
 FILE = "profile.json"  # what is measured here is called where it is saved
 FIELDS = {  # name: (how it is asked for, label, help)
-    "embed_dim": (st.number_input, "embed_dim", "The same for all head counts: more heads are smaller ones."),
+    "embed_dim": (number_field, "embed_dim", "The same for all head counts: more heads are smaller ones."),
     "num_heads": (st.text_input, "heads", "Head counts, with commas between. Each must divide embed_dim."),
     "seq_len": (st.text_input, "lengths", "Tokens of the sequences, with commas between. What would not fit into memory is left out."),
-    "batch_size": (st.number_input, "batch_size", "Sequences in one call."),
+    "batch_size": (number_field, "batch_size", "Sequences in one call."),
     "need_weights": ((BOTH, "on", "off"), "need_weights", "With the maps returned, without, or each point both ways."),
     "mask": (("none", "causal", "padding"), "mask", "Causal, or the last quarter of the keys padded."),
     "dtype": (DTYPES, "dtype", "The type of weights, input and computation."),
-    "threads": (st.number_input, "threads", f"That PyTorch may use. This machine has {os.cpu_count()} cores."),
-    "repeats": (st.number_input, "repeats", "Calls of each point, in turn with all others, after one that warms up."),
+    "threads": (number_field, "threads", f"That PyTorch may use. This machine has {os.cpu_count()} cores."),
+    "repeats": (number_field, "repeats", "Calls of each point, in turn with all others, after one that warms up."),
 }
 
 
@@ -74,7 +75,7 @@ def arrive():
 
 def hold(values):
     """Let the widgets hold these fields; what they held is kept besides, as a page that is left loses its widgets."""
-    held = {name: value if FIELDS[name][0] is st.number_input else spell_kindly(value) for name, value in values.items()}
+    held = {name: value if FIELDS[name][0] is number_field else spell_kindly(value) for name, value in values.items()}
     st.session_state.profile_set = st.session_state.get("profile_set", {}) | held
     for name, value in held.items():
         st.session_state[KEY(name)] = value
@@ -91,11 +92,11 @@ def controls():
         state.setdefault(KEY(name), state.profile_set[name])
         if isinstance(kind, tuple):
             st.selectbox(label, kind, key=KEY(name), help=about)
-        elif kind is st.number_input:
-            kind(label, key=KEY(name), step=1, help=about)
+        elif kind is number_field:
+            kind(label, key=KEY(name), value=None, help=about)
         else:
             kind(label, key=KEY(name), help=about)
-        state.profile_set[name] = state[KEY(name)]
+        state.profile_set[name] = as_typed(state[KEY(name)])
 
 
 def wanted():

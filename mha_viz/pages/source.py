@@ -11,6 +11,7 @@ import streamlit as st
 
 from mha_viz.core.rules import Wrong, one_of
 from mha_viz.pages.from_file import Opened
+from mha_viz.pages.number_field import as_typed
 from mha_viz.settings import View, from_address, to_address
 from mha_viz.sources.pretrained import Pretrained
 from mha_viz.sources.trained import Trained
@@ -120,7 +121,7 @@ def hold(name, widget, label, spell=None, read=None, with_it=(), **options):
 def _take(name, read, with_it):
     state = st.session_state
     state.playing = False  # somebody looks at something else
-    value = state[f"source_{name}"]
+    value = as_typed(state[f"source_{name}"])
     before = settings()
     defaults = {other: type(before).__dataclass_fields__[other].default for other in with_it}
     try:

@@ -11,6 +11,7 @@ from mha_viz.pages.draft import CHOICES
 from mha_viz.pages.looked_at import begin, current, file_name, say_what_is_wrong, to_save, write_address
 from mha_viz.pages.looked_at import told as told_of_layer
 from mha_viz.pages.messages import say_wrong_view
+from mha_viz.pages.number_field import as_typed, number_field
 from mha_viz.pages.save import OnScreen, keep_for_saving, save
 from mha_viz.pages.shapes import token
 from mha_viz.pages.step_words import OF_HEAD, OF_KEY, SHORT, STAGES, formulas, symbols, told
@@ -71,7 +72,7 @@ def pick_token(name, label, count, value, tokens):
         return
     key = f"follow_{name}"
     st.session_state[key] = value
-    st.number_input(label, 0, count - 1, key=key, on_change=choose_cell, width=170)
+    number_field(label, min_value=0, max_value=count - 1, key=key, on_change=choose_cell, width=170)
 
 
 def chosen(trace):
@@ -83,14 +84,17 @@ def chosen(trace):
 def choose_head():
     """Another head, or all of them: the query that is followed stays."""
     head = st.session_state.follow_head
-    cell = st.session_state.follow_query, st.session_state.follow_key
-    change(together=head < 0, cell=cell, **({} if head < 0 else {"head": head}))
+    change(together=head < 0, cell=cell_asked(), **({} if head < 0 else {"head": head}))
     draft.draw(CHOICES)
 
 
 def choose_cell():
-    change(cell=(st.session_state.follow_query, st.session_state.follow_key))
+    change(cell=cell_asked())
     draft.draw(CHOICES)
+
+
+def cell_asked():
+    return tuple(as_typed(st.session_state[f"follow_{name}"]) for name in ("query", "key"))
 
 
 @st.fragment(key="stage")

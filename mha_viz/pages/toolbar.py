@@ -7,6 +7,7 @@ import streamlit as st
 from mha_viz.core.rules import Wrong
 from mha_viz.pages import draft
 from mha_viz.pages.draft import CHOICES, PICTURE, STAGE
+from mha_viz.pages.number_field import as_typed
 from mha_viz.settings import ARRANGEMENTS, COLORS, PICTURES, SCALES, WEIGHTINGS, View
 from mha_viz.settings.interventions import read_interventions
 
@@ -171,7 +172,7 @@ def either(name, value, options, words, disabled=False):
 
 def read(name, rerun=None):
     """Take one field of the View from its control; what breaks a rule is said, and the View stays as it was."""
-    value = st.session_state[f"view_{name}"]
+    value = as_typed(st.session_state[f"view_{name}"])
     if name == "limits":
         st.session_state.typed_limits = value
         value = tuple(part.strip() for part in value.replace(";", ",").split(",")) if value.strip() else None

@@ -5,6 +5,9 @@ import threading
 
 import streamlit as st
 
+from mha_viz.core.rules import Wrong, whole
+from mha_viz.pages.messages import say_error
+from mha_viz.pages.number_field import number_field
 from mha_viz.settings.environment import CLASS
 from mha_viz.sources.models import MODELS
 
@@ -31,9 +34,15 @@ def training(name):
         f"The shipped weights have seed {recipe.seed}."
     )
     seed_at, start_at, stop_at = st.columns([2, 1, 1], vertical_alignment="bottom")
-    seed = seed_at.number_input("seed", 0, 2**31, recipe.seed, key="training_seed")
-    start = start_at.button("Start", type="primary", width="stretch")
+    seed, wrong = number_field("seed", column=seed_at, value=float(recipe.seed), key="training_seed"), None
+    try:
+        whole("seed", seed, 0, 2**31)
+    except Wrong as found:
+        wrong = found
+    start = start_at.button("Start", type="primary", width="stretch", disabled=wrong is not None)
     stop_at.button("Stop", width="stretch", help="Whatever is reached stays on show.")  # any press ends the run that trains
+    if wrong is not None:
+        say_error(wrong)
     bar, words, curve_at, maps_at = st.empty(), st.empty(), st.empty(), st.empty()
     if start:
         if not _busy.acquire(blocking=False):

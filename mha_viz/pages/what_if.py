@@ -5,6 +5,7 @@ import streamlit as st
 from mha_viz.core.intervention import WAYS, Intervention
 from mha_viz.core.rules import Wrong
 from mha_viz.pages.messages import say_error
+from mha_viz.pages.number_field import number_field
 from mha_viz.settings.interventions import read_interventions, write_interventions
 
 WAY_WORDS = {"zero": "zero: says nothing", "mean": "mean: always says the same", "uniform": "uniform: reads all alike"}
@@ -37,7 +38,7 @@ def what_if(text, num_heads, change):
     where = "in any layer" if several else "in this layer"
     put("keys", st.text_input, "tokens masked", keys, placeholder="none", help=f"Positions that no query may read {where}: “3, 4”.")
     put(
-        "temperature", st.number_input, "temperature", first.temperature, step=0.25, format="%.2f",
+        "temperature", number_field, "temperature", first.temperature, step=0.25,
         help="Divides the scores before the softmax: below 1 sharper, above 1 flatter.",
     )  # fmt: skip
     if state.get("wrong_what_if") is not None:

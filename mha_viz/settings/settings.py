@@ -19,6 +19,7 @@ from mha_viz.settings.rules import (
 )
 from mha_viz.settings.typed_mask import fit_mask, read_mask, typed_mask, write_mask
 
+MOST_TYPED = 10**6  # entries of a mask that is offered in place of another
 SIDES = ("right", "left")
 CASES = ("random", "tiny")
 TINY = {"embed_dim": 4, "num_heads": 2, "batch_size": 1, "seq_len": 3, "padding": ()}  # what the case worked by hand has
@@ -72,9 +73,8 @@ class Settings:
         except Wrong as wrong:
             if wrong.argument == "embed_dim" and isinstance(self.num_heads, int) and 0 < self.num_heads <= LONGEST:
                 near = wrong.nearest[0]["embed_dim"]  # a dim that is in range helps only if the heads divide it
-                wrong = Wrong(
-                    "embed_dim", wrong.value, wrong.rule, [{"embed_dim": max(near // self.num_heads, 1) * self.num_heads}]
-                )
+                size = min(max(round(near / self.num_heads), 1), LONGEST // self.num_heads)
+                wrong = Wrong("embed_dim", wrong.value, wrong.rule, [{"embed_dim": size * self.num_heads}])
             raise wrong from None
         self._check_tiny()
         head_dim(self.embed_dim, self.num_heads)
@@ -148,8 +148,9 @@ class Settings:
         mask = read_mask(self.attn_mask)
         if mask.shape != (self.L, self.S):
             rule = f"has {mask.shape[0]} lines of {mask.shape[1]} entries; L × S is {self.L} × {self.S}: a line per query."
-            fitted = write_mask(fit_mask(mask, self.L, self.S))
-            raise Wrong("attn_mask", self.attn_mask, rule, [{"attn_mask": fitted}, {"attn_mask": None}])
+            small = self.L * self.S <= MOST_TYPED  # a longer one is nothing to type, and much to write
+            fitted = [{"attn_mask": write_mask(fit_mask(mask, self.L, self.S))}] if small else []
+            raise Wrong("attn_mask", self.attn_mask, rule, [*fitted, {"attn_mask": None}])
 
     def _check_padding(self, argument, texts, length_argument, length):
         padded = getattr(self, argument)

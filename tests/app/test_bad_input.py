@@ -76,6 +76,9 @@ BY_HAND = [
     ByHand("vdim", "-2", "vdim = -2: must be a whole number from 1", "vdim = 1", {"vdim": 1}),
     ByHand("window", "0", "window = 0: must be a whole number from 1", "window = 1", {"window": 1}, WINDOW),
     # seed and dropout
+    ByHand("seed", "1.5", "seed = 1.5: must be a whole number from 0", "seed = 2", {"seed": 2}),
+    ByHand("embed_dim", "12.8", "embed_dim = 12.8: must be a whole number from 1", "embed_dim = 16", {"embed_dim": 16}),
+    ByHand("window", "2.5", "window = 2.5: must be a whole number from 1", "window = 2", {"window": 2}, WINDOW),
     ByHand("seed", "-1", "seed = -1: must be a whole number from 0", "seed = 0", {"seed": 0}),
     ByHand("seed", "", "seed = none: must be a whole number from 0", "seed = 0", {"seed": 0}),
     ByHand("dropout", "1.5", "dropout = 1.5: must be a probability, from 0 to 1", "dropout = 1.0", {"dropout": 1.0}),
@@ -179,7 +182,7 @@ def typed(at, name, text):
     if next(widget for widget in widgets(at) if widget.key == name).type != "number_input":
         return text
     try:
-        return float(text) if name == "dropout" else int(text)
+        return float(text)
     except ValueError:
         return None
 

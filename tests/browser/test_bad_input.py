@@ -35,7 +35,9 @@ STEPS_BACK = """() => {
         (None, "embed_dim", "", "embed_dim = none: must be a whole number from 1", {"embed_dim": 8}),
         (None, "embed_dim", "many", "embed_dim = none: must be a whole number from 1", {"embed_dim": 8}),
         (None, "embed_dim", "9007199254740991", "embed_dim = 9007199254740991: must be a whole number from 1 to", {}),
+        (None, "embed_dim", "12.8", "embed_dim = 12.8: must be a whole number from 1", {"embed_dim": 16}),
         (None, "seq_len", "-3", "seq_len = -3: must be a whole number from 1", {}),
+        (None, "batch_size", "2.5", "batch_size = 2.5: must be a whole number from 1", {"batch_size": 2}),
         (lambda p: p.unfold(FOLDED), "dropout", "1.5", "dropout = 1.5: must be a probability, from 0 to 1", {"dropout": 1.0}),
         (None, "padding", "three", "padding = three: must be whole numbers, 0 or more, one per batch item", {}),
         (words, "words", "", "must hold at least one word", {}),
@@ -100,3 +102,21 @@ def still_set(person, seed):
     """The widgets and the address hold what was set besides."""
     assert person.holds("causal") and person.holds("seed") == str(seed)
     eventually(lambda: person.query().items() >= {"causal": "1", "seed": str(seed)}.items())
+
+
+def test_a_number_is_what_was_typed_however_it_is_written(person):
+    follow(person)
+    person.type("seed", "1.5e1")
+    eventually(lambda: person.query().get("seed") == "15" and person.holds("seed") == "15")
+    person.unfold(FOLDED)
+    person.type("dropout", "0.125")
+    eventually(lambda: person.query().get("dropout") == "0.125" and person.holds("dropout") == "0.125")
+    person.type("seed", "9007199254740991")
+    eventually(lambda: person.query().get("seed") == "9007199254740991" and person.holds("seed") == "9007199254740991")
+    person.type("seed", "1.5")
+    person.sees(".st-key-wrong", "seed = 1.5: must be a whole number")
+    assert person.holds("seed") == "1.5", "what was typed stays to be mended"
+    person.type("seed", "3")
+    person.widget("seed").press("ArrowUp")
+    person.widget("seed").press("Enter")
+    eventually(lambda: person.holds("seed") == "4" and person.query().get("seed") == "4")

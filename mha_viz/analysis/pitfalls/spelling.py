@@ -31,6 +31,9 @@ def read_pitfall(text):
     for knob, value in parse_qsl(rest, keep_blank_values=True):
         if knob not in knobs:
             raise Wrong(knob, value, f"is nothing that {name} has; it has {', '.join(knobs) or 'nothing to set'}.")
-        number = not knobs[knob].choices and value.lstrip("-").isdecimal()
-        values[knob] = knobs[knob].check(int(value) if number else value)
+        try:
+            number = value if knobs[knob].choices else int(value)
+        except ValueError:
+            number = value  # which its rule refuses
+        values[knob] = knobs[knob].check(number)
     return pitfall, values
