@@ -57,6 +57,7 @@ class Program:
         self.packed = {settings.kdim or E, settings.vdim or E} == {E}
         self.typed = None if settings.attn_mask is None else read_mask(settings.attn_mask)
         kept = settings.case == "kept"
+        self.finite = not kept or settings.finite  # what a seed draws is
         self.padded = (settings.padded if kept else any(_counts(settings)[1])) or bool(hidden_keys)
         self.adds = self.typed is not None and self.typed.dtype != bool
         self.pairs = bool(settings.causal or settings.window or (self.typed is not None and not self.adds))
@@ -132,7 +133,7 @@ class NumPyProgram(Program):
         return [*lines, "(N, L, E), S = query.shape, key.shape[1]"]
 
     def configure(self):
-        return [*self.sizes(), "assert H * D == E and np.isfinite(query).all()", *self.weights()]
+        return [*self.sizes(), f"assert H * D == E{' and np.isfinite(query).all()' * self.finite}", *self.weights()]
 
     def sizes(self):
         return [f"H = {self.settings.num_heads}", "D = E // H  # E has to be divisible by H"]
@@ -175,7 +176,7 @@ class NumPyProgram(Program):
         if self.adds:
             terms = "scores + added"
         if self.hides:
-            terms = f"np.where(hidden, -np.inf, {terms})"
+            terms = f"np.where(hidden, -np.inf, {terms})" if self.finite else f"{terms} + np.where(hidden, -np.inf, 0)"
         note = "  # [N, H, L, S]" if self.hides or self.adds else "  # nothing is hidden"
         return [*lines, f"masked = {terms}{note}"]
 
@@ -223,7 +224,7 @@ class TorchProgram(Program):
         return ["(N, L, E), S = query.shape, key.shape[1]"]
 
     def configure(self):
-        return [*self.sizes(), "assert H * D == E and query.isfinite().all()", *self.mode(), *self.weights()]
+        return [*self.sizes(), f"assert H * D == E{' and query.isfinite().all()' * self.finite}", *self.mode(), *self.weights()]
 
     def sizes(self):
         return ["H, D = attention.num_heads, attention.head_dim"]
@@ -265,7 +266,9 @@ class TorchProgram(Program):
             names = [f"{name}_and_extra" for name in names]
         if self.adds:
             terms = f"scores + {names[-1]}"
-        if self.hides:
+        if self.hides and not self.finite:  # PyTorch adds −∞, which hides no NaN
+            terms = f"{terms} + torch.where({names[0]}, -math.inf, 0.0)"
+        elif self.hides:
             terms = (
                 f"({terms}).masked_fill({names[0]}, -math.inf)" if self.adds else f"scores.masked_fill({names[0]}, -math.inf)"
             )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mha_viz.analysis.causes import origin_of_nonfinite
 from mha_viz.analysis.known import why_not_run
 
 
@@ -13,7 +14,7 @@ class Kept:
     """What a program has to know of a layer and an input that it reads from ``file``: the fields of Settings, under their names.
 
     ``weights`` are the names of the layer's arrays in the file; beside them are query, and key, value and padding_mask where
-    there are such.
+    there are such. ``finite`` is False where one of all these numbers is NaN or infinite.
     """
 
     file: str
@@ -30,6 +31,7 @@ class Kept:
     bias: bool
     add_bias_kv: bool
     add_zero_attn: bool
+    finite: bool
     case: str = "kept"
     attn_mask: str | None = None
     dropout: float = 0.0
@@ -54,7 +56,7 @@ def kept(trace, file):
     return Kept(
         file, tuple(layer.weights), layer.embed_dim, layer.num_heads, layer.kdim, layer.vdim, batch.key is not None,
         batch.value is not None, rules.padded is not None, rules.causal, rules.window, "in_proj_bias" in layer.weights,
-        "bias_k" in layer.weights, layer.add_zero_attn,
+        "bias_k" in layer.weights, layer.add_zero_attn, origin_of_nonfinite(trace) is None,
     )  # fmt: skip
 
 

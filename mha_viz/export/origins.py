@@ -129,6 +129,7 @@ class OfFile:
         self.drops = trace.has("keep_scale") and trace.keep_scale is not None
         self.adds = trace.has("mask_bias") and trace.mask_bias is not None
         self.knows_values = trace.has("q", "k", "v")
+        self.finite = not trace.nonfinite.any()
         weight, bias = trace.out_proj or (None, None)
         self.out = None if weight is None else (self.read("out_weight"), "" if bias is None else self.read("out_bias"))
         self.heading = (f"# {FILE}, in the folder where this is run, is", f"# {how_it_is_had(shown, self.maps_alone)}")
@@ -145,7 +146,7 @@ class OfFile:
         if self.maps_alone:
             lines += [f"weights = {self.read('weights')}  # [N, H, L, S]", *[f"hidden = {self.read('mask')}"] * need.hidden]
             return lines
-        xp, names = WORDS[self.language].xp, ("q", "k", *["v"] * self.knows_values, "mask")
+        names = ("q", "k", *["v"] * self.knows_values, "mask")
         left = ", ".join("hidden" if name == "mask" else name.upper() for name in names)
         read = "file[name]" if self.language == "numpy" else "torch.tensor(file[name])"
         quoted = ", ".join(f'"{name}"' for name in names)
@@ -153,11 +154,18 @@ class OfFile:
             f"{left} = ({read} for name in ({quoted}))  # [N, H, L or S, D]; [N, H, L, S], True: may not attend",
             "N, H, L, _ = Q.shape",
             f"scores = Q @ K.swapaxes(-1, -2) * {float(self.scale)!r}  # [N, H, L, S]",
-            f"masked = {xp}.where(hidden, -{xp}.inf, scores{' + ' + self.read('mask_bias') if self.adds else ''})",
+            f"masked = {self.masked(WORDS[self.language])}",
             *SOFTMAX[self.language],
         ]
         dropped = f" * {self.read('keep_scale')}  # dropout's draw" if self.drops else ""
         return [*lines, f"weights = probabilities{dropped}"]
+
+    def masked(self, words):
+        """The expression of the scores with −∞ where hidden; where one is NaN it is added, as the engine does: a mask hides no NaN."""
+        scores = f"scores{' + ' + self.read('mask_bias') if self.adds else ''}"
+        if self.finite:
+            return f"{words.xp}.where(hidden, -{words.xp}.inf, {scores})"
+        return f"{scores} + {words.xp}.where(hidden, -{words.xp}.inf, 0.0)  # NaN − ∞ is NaN"
 
 
 def how_it_is_had(shown, maps_alone):

@@ -127,7 +127,7 @@ def computed(shown, language, with_hidden=False):
     heads = origin.knows_values and (bool(trace.off) or not origin.computes_output)
     need = Need(values=heads or weighted, hidden=with_hidden or bool(ways["uniform"]), probabilities=weighted)
     lines = [*origin.lines(need), *["heads = weights @ V  # [N, H, L, D]"] * heads]
-    lines += mean_lines(shown, ways["mean"], origin, words, heads) + uniform_lines(ways["uniform"], origin, words, heads)
+    lines += mean_lines(shown, ways["mean"], origin, words, heads) + uniform_lines(shown, ways["uniform"], origin, words, heads)
     lines += norm_lines(origin, words) if weighted else []
     if ways["zero"]:
         lines.append(
@@ -142,7 +142,7 @@ def computed(shown, language, with_hidden=False):
 def mean_lines(shown, off, origin, words, heads):
     """Lines that put heads off by their average over the real queries of the whole batch."""
     plain = shown.trace.plain
-    off = [head for head in off if (~plain.undefined[:, head] & ~plain.query_padding).any()]
+    off = [head for head in off if (~(plain.undefined | plain.nonfinite)[:, head] & ~plain.query_padding).any()]
     if not off:
         return []
     names = ("weights", *["heads"] * heads)
@@ -155,15 +155,18 @@ def mean_lines(shown, off, origin, words, heads):
     ]
 
 
-def uniform_lines(off, origin, words, heads):
-    """Lines that put heads off by equal weights on every key that a query may see."""
+def uniform_lines(shown, off, origin, words, heads):
+    """Lines that put heads off by equal weights on every key that a query may see; rows that are not finite stay so."""
     if not off:
         return []
     hides, xp = origin.hides, words.xp
+    alike = f"seen[:, h] / seen[:, h].sum({words.dim}=-1, {words.keepdim}=True)"
+    if shown.trace.plain.nonfinite.any():
+        alike = f"{xp}.where({xp}.isnan(weights[:, h]), weights[:, h], {alike})  # NaN stays"
     return [
         f"seen = {f'{xp}.broadcast_to(~hidden, weights.shape)' if hides else f'{xp}.isfinite(weights)'}  # [N, H, L, S]",
         f"for h in {off}:  # what if: these heads do not choose among the keys that they see",
-        f"    weights[:, h] = seen[:, h] / seen[:, h].sum({words.dim}=-1, {words.keepdim}=True)",
+        f"    weights[:, h] = {alike}",
         *["    heads[:, h] = weights[:, h] @ V[:, h]"] * heads,
     ]
 

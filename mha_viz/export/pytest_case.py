@@ -56,7 +56,7 @@ def average_test(trace, c):
 
 def sum_test(trace):
     sums = trace.weights[:, computed_heads(trace)].sum(axis=-1, dtype=np.float64)  # [N, heads, L]
-    off = np.nanmax(np.abs(sums - 1), initial=0)
+    off = np.abs(sums[np.isfinite(sums)] - 1).max(initial=0)
     near = 1e-5 if off < 1e-5 else float(f"{2 * off:.0e}")  # maps are often saved rounded
     return written(
         "rows_sum_to_1",
@@ -75,19 +75,22 @@ def hidden_test(trace):
 
 
 def undefined_test(trace):
-    if not np.isnan(trace.weights).any():
+    if np.isfinite(trace.weights).all():
         return written("every_row_is_defined", "assert weights.isfinite().all()")
     N, H, L, _ = trace.weights.shape
-    undefined = np.isnan(trace.weights).any(axis=-1)  # [N, H, L]
+    undefined = ~np.isfinite(trace.weights).all(axis=-1)  # [N, H, L]
     lines = []
     for n in range(N):
         alike = (undefined[n] == undefined[n, 0]).all()
         for h in range(1 if alike else H):
             rows = np.flatnonzero(undefined[n, h]).tolist()
             lines += [f"undefined[{n}, {':' if alike else h}, {rows}] = True"] if rows else []
+    lines = [f"undefined = torch.zeros({N}, {H}, {L}, dtype=torch.bool)  # [N, H, L]", *lines]
+    if trace.nonfinite.any():  # no mask made these
+        equal = "assert torch.equal(~weights.isfinite().all(dim=-1), undefined)"
+        return written("the_same_rows_and_no_others_are_not_finite", *lines, equal)
     return written(
         "rows_without_a_key_and_no_others_are_undefined",
-        f"undefined = torch.zeros({N}, {H}, {L}, dtype=torch.bool)  # [N, H, L]",
         *lines,
         "assert torch.equal(weights.isnan(), undefined[..., None].expand_as(weights))",
     )
@@ -95,7 +98,7 @@ def undefined_test(trace):
 
 def defined(trace):
     """Lines that say which rows a head computed itself: they are given, and it is not off."""
-    lines = ["defined = ~weights.isnan().any(dim=-1)  # [N, H, L]"]
+    lines = [f"defined = {'weights.isfinite().all(dim=-1)' if trace.nonfinite.any() else '~weights.isnan().any(dim=-1)'}  # [N, H, L]"]
     off = [head for head, _ in trace.off]
     return [*lines, *[f"defined[:, {off}] = False  # these heads are off"] * bool(off)]
 
@@ -111,4 +114,4 @@ def written(name, *lines, hidden="_"):
 
 
 def number(value):
-    return "float('nan')" if np.isnan(value) else f"{value:.7g}"
+    return f"{value:.7g}" if np.isfinite(value) else f"float('{value}')"

@@ -14,7 +14,8 @@ NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 def weights_table(trace, item, heads, pinned=None):
     """CSV of one batch ``item``, one line per cell of these ``heads`` ("mean": their average, called "average"): batch item, head, query
-    and key by number and name, weight, which is empty where it is undefined. Of a block the number is that of its first token.
+    and key by number and name, weight, which is empty where no key is left, and nan, inf or -inf where no mask made it so. Of a block the
+    number is that of its first token.
 
     Beside a ``pinned`` Trace of the same heads and cells, A, also A's weight and the difference, weight − A's.
     """
@@ -29,7 +30,8 @@ def weights_table(trace, item, heads, pinned=None):
     numbers = list(map(range, counts)) if sight is None else [sight.starts(side).tolist() for side in (0, 1)]
     for head in heads:
         weights, masked = _map(trace, item, head), trace.mask[item].all(axis=0) if head == "mean" else trace.mask[item, head]
-        before = _map(pinned, item, head).tolist() if beside else None
+        lost = _lost(trace, item, head)  # [L]
+        before, lost_before = (_map(pinned, item, head).tolist(), _lost(pinned, item, head)) if beside else (None, None)
         for query, (row, hidden, name) in enumerate(
             zip(weights.tolist(), masked.tolist(), trace.query_tokens[item], strict=True)
         ):
@@ -37,10 +39,10 @@ def weights_table(trace, item, heads, pinned=None):
             for key, (weight, is_hidden) in enumerate(zip(row, hidden, strict=True)):
                 head_name = "average" if head == "mean" else head
                 place = numbers[0][query], numbers[1][key], quoted(name), quoted(trace.key_tokens[item][key])
-                line = [item, head_name, *place, written(weight), int(is_hidden), padded]
+                line = [item, head_name, *place, written(weight, lost[query]), int(is_hidden), padded]
                 if beside:
                     a = before[query][key]
-                    line += [written(a), written(weight - a)]
+                    line += [written(a, lost_before[query]), written(weight - a, lost[query] or lost_before[query])]
                 lines.writerow(line)
     return text.getvalue()
 
@@ -60,11 +62,16 @@ def _map(trace, item, head):
     return trace.mean_weights[item] if head == "mean" else trace.weights[item, head]  # [L, S]
 
 
+def _lost(trace, item, head):
+    """[L] bool: queries without a key left in this head, of the average in some head."""
+    return trace.undefined[item].any(axis=0) if head == "mean" else trace.undefined[item, head]
+
+
 def quoted(text):
     """``text`` as a cell that a spreadsheet takes for a text too: what it would take for a formula, and is no number, begins with '."""
     return f"'{text}" if FORMULA.match(text) and not NUMBER.fullmatch(text) else text
 
 
-def written(number):
-    """A number in full, nothing where it is undefined."""
-    return "" if number != number else repr(number)
+def written(number, undefined=True):
+    """A number in full; nothing for NaN that is ``undefined``: of a query without a key, or a statistic without a meaning."""
+    return "" if undefined and number != number else repr(number)

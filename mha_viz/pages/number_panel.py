@@ -52,8 +52,10 @@ def steps(trace, d):
         yield f"<b>mask</b>: adds {d.bias:g}, giving {d.score + d.bias:.6f}"
     elif d.score is not None:
         yield "<b>mask</b>: this key may be read, the score stays"
-    if d.exponentials is not None and d.largest == float("-inf"):
+    if d.exponentials is not None and d.undefined:
         yield "<b>softmax</b>: no key is left in this row: it has no distribution, and the weight is undefined (NaN)"
+    elif d.exponentials is not None and d.probability != d.probability:
+        yield "<b>softmax</b>: a score of this row is not finite. No mask made that, and it makes the whole row NaN"
     elif d.exponentials is not None:
         yield (
             f"<b>softmax</b> over the row: exp(score − {d.largest:.4f}) = {d.exponentials[d.key]:.6f}, of {d.total:.6f} in all: "
@@ -65,7 +67,8 @@ def steps(trace, d):
         fate = "takes it: 0" if d.dropped else f"keeps it, × {d.keep_scale:.4f} = <b>{d.weight:.6f}</b>"
         yield f"<b>dropout</b> {fate}"
     if d.norm is not None and d.norm != d.norm:
-        yield "<b>output</b>: undefined too, and with it every row that reads this query's output"
+        what = "undefined" if d.undefined else "NaN"
+        yield f"<b>output</b>: {what} too, and with it every row that reads this query's output"
     elif d.norm is not None:
         share = "" if d.share != d.share else f", {100 * d.share:.1f} % of what this head's row brings"
         yield f"<b>output</b>: weight × v × Wᴼ of this head adds a vector of length <b>{d.norm:.6f}</b> to the query's output{share}"

@@ -246,7 +246,7 @@ def maps(found):
     of_head = found.maps[0].quantity == "weight" and found.maps[0].rows == "query"
     named = any("head" in one.title for one in found.maps)  # of which head, or of how many, the titles say
     of = ("Item 0. " if named else "Head 0 of item 0. ") if of_head else ""
-    looks = "Striped: hidden by the mask. Crossed: undefined (NaN)."
+    looks = "Striped: hidden by the mask. Crossed: no key left, undefined. Checked: NaN that no mask made."
     st.caption(f"{of}Paper is 0, full ink {scale.high:.4f}. {looks}")
 
 

@@ -3,6 +3,7 @@
 import math
 
 from mha_viz.analysis.walkthrough import by_root, dropout_of
+from mha_viz.core.cells import word
 from mha_viz.settings import STEPS
 
 OF_KEY = ("keys", "dot", "scale", "mask", "softmax", "dropout")  # their numbers are a key's as well
@@ -41,6 +42,8 @@ def told(step, walked, trace):
         if not trace.has("q")
         else "No key is left: −∞ − (−∞) is undefined, and so is everything after it."
         if hidden.all()
+        else "A score of this row is not finite. No mask made that, and it makes the whole row NaN."
+        if trace.nonfinite[walked.item, walked.shown, walked.query]
         else "The largest score is subtracted, so that no exponential overflows; then each is divided by their sum.",
         "dropout": f"In training, each weight is set to 0 with probability p = {dropout_of(trace):g}, the others are divided by 1 − p.",
         "values": "Every token is projected a third way: what it gives. The weights say how much of it the query takes.",
@@ -70,6 +73,8 @@ def formulas(step, walked, trace):
             rf"a_{{{i},{j}}} = {_tex(weight)} \qquad \bar{{a}}_{{{i},{j}}} = {average}",
         ]
         return {"softmax": known, "validate": [r"\sum_j a_{ij} = 1", ""]}[step]
+    gone = bool(trace.undefined[walked.item, walked.shown, walked.query])
+    lost = bool(trace.undefined[walked.item, :, walked.query].any())
     dot, score, masked, raised = (_at(walked, *place) for place in (("dot", -1), ("scale", -1), ("mask", -1), ("softmax", 1)))
     root = by_root(trace)
     k_named = rf"k_{{{j}}}"
@@ -103,15 +108,15 @@ def formulas(step, walked, trace):
         ],
         "softmax": [
             r"a_{ij} = \frac{e^{\,s_{ij} - \max_{j'} s_{ij'}}}{\sum_{j'} e^{\,s_{ij'} - \max s_i}}",
-            rf"a_{{{i},{j}}} = \frac{{{_tex(raised)}}}{{{_tex(_sum(walked))}}} = {_tex(weight)}",
+            rf"a_{{{i},{j}}} = \frac{{{_tex(raised, gone)}}}{{{_tex(_sum(walked), gone)}}} = {_tex(weight, gone)}",
         ],
         "dropout": [
             r"a'_{ij} = \begin{cases} 0 & \text{with probability } p \\ a_{ij} / (1 - p) & \text{else} \end{cases}",
-            rf"a'_{{{i},{j}}} = {_tex(_at(walked, 'dropout', -1))}" if "dropout" in walked.steps else "",
+            rf"a'_{{{i},{j}}} = {_tex(_at(walked, 'dropout', -1), gone)}" if "dropout" in walked.steps else "",
         ],
         "values": [
             (rf"v_j = {y}_j\, W^V_{{{own}}}{plus['V']} \qquad " if made else "") + rf"\mathrm{{head}}_{{{own}}} = \sum_j a_{{ij}}\, v_j",
-            _vector(rf"\mathrm{{head}}_{{{h}}}", walked, "values", -1),
+            _vector(rf"\mathrm{{head}}_{{{h}}}", walked, "values", -1, gone),
         ],
         "concat": [r"\mathrm{Concat}(\mathrm{head}_0, \ldots, \mathrm{head}_{H-1}) \in \mathbb{R}^{H \cdot D}", ""],
         "project": [
@@ -120,7 +125,7 @@ def formulas(step, walked, trace):
         ],
         "output": [
             r"\mathrm{MHA}(X)_i = \mathrm{Concat}(\mathrm{head}_0, \ldots, \mathrm{head}_{H-1})\, W^O + b^O",
-            _vector(rf"\mathrm{{MHA}}(X)_{{{i}}}", walked, "output", -1),
+            _vector(rf"\mathrm{{MHA}}(X)_{{{i}}}", walked, "output", -1, lost),
         ],
         "validate": [r"\sum_j a_{ij} = 1 \qquad a_{ij} = 0 \text{ where hidden} \qquad \mathrm{MHA}(X) \in \mathbb{R}^{L \times E}", ""],
     }[step]  # fmt: skip
@@ -196,10 +201,10 @@ def _sum(walked):
     return float(one.values[one.row or 0].sum())
 
 
-def _tex(value):
-    """A number: three decimals, four digits where it is small or large; whole ones without."""
+def _tex(value, undefined=False):
+    """A number: three decimals, four digits where it is small or large; whole ones without. NaN is "undefined" where no key is left."""
     if math.isnan(value):
-        return r"\text{undefined}"
+        return rf"\text{{{word(value, undefined)}}}"
     if math.isinf(value):
         return r"\infty" if value > 0 else r"-\infty"
     if value == round(value) and abs(value) < 1e4:
@@ -212,21 +217,21 @@ def _tex(value):
     return rf"{digits} \cdot 10^{{{int(power)}}}"
 
 
-def _vector(name, walked, step, which):
+def _vector(name, walked, step, which, undefined=False):
     if step not in walked.steps:
         return ""
     one = walked.tensors[step][which]
-    return _numbers(name, one.values[one.row or 0])
+    return _numbers(name, one.values[one.row or 0], undefined)
 
 
 def _key_vector(name, walked, trace):
     return _numbers(name, trace.k[walked.item, walked.shown, walked.key])
 
 
-def _numbers(name, row):
+def _numbers(name, row, undefined=False):
     """The vector with its first numbers, all of a short one."""
-    values = [_tex(float(value)) for value in (row if len(row) <= 5 else row[:3])]
-    rest = [] if len(row) <= 5 else [r"\ldots", _tex(float(row[-1]))]
+    values = [_tex(float(value), undefined) for value in (row if len(row) <= 5 else row[:3])]
+    rest = [] if len(row) <= 5 else [r"\ldots", _tex(float(row[-1]), undefined)]
     listed = r",\; ".join([*values, *rest])
     return f"{name} = ({listed})"
 
@@ -238,8 +243,8 @@ def _products(walked, trace, dot):
     return rf"q_{{{walked.query}}} \cdot k_{{{walked.key}}} = {' + '.join(shown)} = {_tex(dot)}"
 
 
-def _bracketed(value):
-    return f"({_tex(float(value))})" if value < 0 else _tex(float(value))
+def _bracketed(value, undefined=False):
+    return f"({_tex(float(value))})" if value < 0 else _tex(float(value), undefined)
 
 
 def _mask(walked, score, masked):
@@ -251,7 +256,7 @@ def _sum_of_parts(walked, trace):
     """The first number of the output, as a sum over the heads and the bias."""
     if "project" not in walked.steps:
         return ""
-    parts, output = (one.values for one in walked.tensors["project"])
-    values = [_bracketed(value) for value in parts[:, 0]]
+    parts, output = walked.tensors["project"]
+    values = [_bracketed(value, parts.alone(row)) for row, value in enumerate(parts.values[:, 0])]
     shown = values if len(values) <= 4 else [*values[:2], r"\ldots", values[-1]]
-    return rf"\mathrm{{output}}_{{{walked.query}, 0}} = {' + '.join(shown)} = {_tex(float(output[0, 0]))}"
+    return rf"\mathrm{{output}}_{{{walked.query}, 0}} = {' + '.join(shown)} = {_tex(float(output.values[0, 0]), output.alone(0))}"

@@ -10,7 +10,7 @@ from safetensors.numpy import save as save_tensors
 from torch import nn
 
 import mha_viz as mv
-from mha_viz import Settings, View, synthetic
+from mha_viz import Batch, Settings, View, attend, synthetic
 from mha_viz.analysis import choose
 from mha_viz.analysis.examples import strongest
 from mha_viz.recording import Cause
@@ -105,6 +105,27 @@ def test_a_recording_opens_where_something_went_wrong(tmp_path):
     assert "Item 0, query 1 has no key." in errors(at)[0]
     assert at.query_params == {"source": "file", "file": "run.safetensors", "layer": "1", "head": "3", "cell": "1,"}
     assert np.isnan(decoded([one["z"] for one in figure(at)["data"] if one["type"] == "heatmap"][-1])[1]).all()
+
+
+def test_a_cause_outside_attention_leads_to_the_first_layer(two_calls, tmp_path):
+    """The model's input was NaN already: no layer is to blame, and the address stays one that can be read."""
+    query = synthetic().batch.query.copy()
+    query[0, 1, 0] = np.nan
+    spoilt = attend(synthetic().layer, Batch(query))
+    cause = Cause(None, "The model's input was not finite already: argument 0 holds NaN or an infinite number.")
+    at = opened_with("run.safetensors", recorded(spoilt, cause=cause, folder=tmp_path))
+    assert "input was not finite already" in errors(at)[0] and "whole number" not in page_text(at)
+    assert at.query_params == {"source": "file", "file": "run.safetensors"}
+    assert "q holds" in page_text(at) and "No mask made that" in page_text(at).replace("\\", "")
+    assert "NaN, and no mask made it" in {trace.get("name") for trace in figure(at)["data"] if trace.get("showlegend")}
+
+
+def test_the_address_names_what_is_chosen_while_nothing_is_open():
+    at = models()
+    set_to(at, "view_source", "file")
+    assert at.query_params == {"source": "file"}
+    set_to(at, "view_source", "trained")
+    assert "source" not in at.query_params and not at.exception
 
 
 def test_maps_are_opened_when_their_axes_are_said():
@@ -245,16 +266,14 @@ def test_a_bad_file_is_named_and_what_is_open_stays(run, name, data, said):
     assert not upload(at, "words.json", json.dumps([["a"] * 20] * 3).encode()).error, "the next one is right"
 
 
-def test_maps_that_hold_nan_are_named_when_they_are_to_be_opened(run):
+def test_maps_that_hold_nan_open_and_the_cell_is_marked_and_named():
     weights = GOOD.copy()
     weights[0, 1, 2, 3] = np.nan
-    at = opened_with("run.safetensors", run)
-    before = sent(at)
-    at = press(upload(at, "maps.npy", npy(weights)), "Open")
-    assert "holds NaN beside numbers" in errors(at)[0]
-    assert sent(at) == before and list(at.session_state["opened"]) == ["run.safetensors"]
-    at = press(at, "Not now")
-    assert not at.error and sent(at) == before
+    at = press(opened_with("maps.npy", npy(weights)), "Open")
+    assert not at.error and not at.exception
+    assert "1 row holds NaN or an infinite number beside others" in page_text(at)
+    assert "item 0, head 1, query 2" in page_text(at)
+    assert "NaN, and no mask made it" in {trace.get("name") for trace in figure(at)["data"] if trace.get("showlegend")}
 
 
 def test_numbers_in_weights_that_are_none_are_said_before_they_are_opened():

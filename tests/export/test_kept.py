@@ -23,6 +23,14 @@ def half(settings):
     return attend(Layer.from_state_dict(weights, settings.num_heads), trace.batch)
 
 
+def spoilt(value):
+    """The Trace of a layer whose input holds a number that is not finite."""
+    trace = synthetic(Settings(**SMALL, causal=True))
+    query = trace.batch.query.copy()
+    query[1, 2, 0] = value
+    return attend(trace.layer, dataclasses.replace(trace.batch, query=query))
+
+
 CASES = {
     "trained, causal": lambda: trained(Trained("induction", batch_size=2)).recording.traces[1],
     "trained, both ways": lambda: trained(Trained("look-both-ways-2", batch_size=2)).recording.traces[0],
@@ -31,6 +39,8 @@ CASES = {
     "cross": lambda: synthetic(Settings(**SMALL, source_len=7, kdim=5, vdim=7, causal=True)),
     "cross, one source": lambda: synthetic(Settings(**SMALL, source_len=7)),
     "half precision": lambda: half(Settings(**SMALL)),
+    "NaN in the input": lambda: spoilt(np.nan),
+    "∞ in the input": lambda: spoilt(np.inf),
 }
 
 
@@ -47,7 +57,7 @@ def test_a_program_and_its_file_compute_what_is_shown(case, language, tmp_path, 
     for ours, theirs in NAMES.items():
         same(names[ours], getattr(trace, theirs))
     assert ("torch" in told) == (language == "torch")
-    assert "all gradients finite: True" in printed or "holds for" in printed or trace.undefined.any()
+    assert "all gradients finite: True" in printed or "holds for" in printed or (trace.undefined | trace.nonfinite).any()
 
 
 def test_why_no_program_can_be_given():
@@ -61,6 +71,6 @@ def test_why_no_program_can_be_given():
 
 def test_what_a_program_reads_of_settings_a_kept_layer_has_too():
     """Every field that a Kept has beyond its own is one of Settings, under the same name."""
-    own = {"file", "weights", "own_value", "padded"}
+    own = {"file", "weights", "own_value", "padded", "finite"}
     settings = Settings()
     assert all(hasattr(settings, field.name) for field in dataclasses.fields(kept(synthetic(settings), "f")) if field.name not in own)

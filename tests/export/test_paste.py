@@ -176,6 +176,20 @@ def dropped():
     return synthetic(Settings(**SMALL, training=True, dropout=0.5))
 
 
+def spoilt(name):
+    """The same call with a NaN in one of its vectors, of batch item 0: a query's, or those of a key that some queries may not see."""
+    call = recorded().call
+    array = getattr(call, name).copy()
+    array[0, 1, 3, 0] = np.nan
+    return trace_of_call(replace(call, **{name: array}))
+
+
+def spoilt_maps():
+    weights = recorded().probabilities.copy()
+    weights[0, 1, 3, 0], weights[0, 2, 2, 1], weights[1, 0, 4, 0] = np.nan, np.inf, -np.inf
+    return trace_of_maps(weights)
+
+
 SAVED = {
     "grouped heads": recorded,
     "no values": lambda: recorded(v=False),
@@ -187,6 +201,9 @@ SAVED = {
     "off by mean, no values": lambda: recorded(v=False),
     "norms": recorded,
     "norms, dropout": dropped,
+    "a query is NaN": lambda: spoilt("q"),
+    "a key is NaN, heads off": lambda: spoilt("k"),
+    "maps with NaN, ∞ and −∞": spoilt_maps,
 }
 
 

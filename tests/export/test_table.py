@@ -12,6 +12,7 @@ from mha_viz.analysis.long_maps import in_sight
 from mha_viz.core.attend import attend
 from mha_viz.core.batch import Batch
 from mha_viz.core.layer import Layer
+from mha_viz.core.maps import trace_of_maps
 from mha_viz.export.table import quoted, statistics_table, weights_table
 
 
@@ -70,3 +71,11 @@ def test_no_text_is_a_formula(text, cell):
 def test_no_name_of_a_layer_is_a_formula():
     trace = attend(Layer.random(8, 2), Batch(np.ones((1, 2, 8), np.float32)), name="=cmd|'/c calc'!A1")
     assert lines(statistics_table([trace], 0))[0]["name"] == "'=cmd|'/c calc'!A1"
+
+
+def test_a_number_that_is_none_is_told_from_a_row_without_a_key():
+    weights = np.full((1, 2, 3, 3), 1 / 3)
+    weights[0, :, 0] = weights[0, 0, 1, 0] = np.nan
+    weights[0, 0, 1, 1], weights[0, 0, 2, 2] = np.inf, -np.inf
+    found = [line["weight"] for line in lines(weights_table(trace_of_maps(weights), 0, (0,)))]
+    assert found == ["", "", "", "nan", "inf", repr(1 / 3), repr(1 / 3), repr(1 / 3), "-inf"]

@@ -185,7 +185,7 @@ def test_rows_of_zeros_are_undefined_and_said_to_be():
     [
         (torch.randn(2, 5, 5, generator=torch.Generator().manual_seed(0)).numpy(), "before the softmax"),
         (maps(2, 5, 5) * 1.1, "does not sum to 1"),
-        (np.where(np.arange(5) == 2, np.nan, maps(2, 5, 5)), "NaN beside numbers"),
+        (np.where(np.arange(5) == 2, np.nan, maps(2, 5, 5)), "NaN in every row"),
         (np.full((2, 5, 5), np.nan), "nothing but NaN or 0"),
         (np.full((2, 5, 5), np.inf), "infinite"),
         (np.zeros((2, 0, 5)), "empty axis"),
@@ -420,3 +420,13 @@ def test_a_name_that_is_not_utf8_can_be_shown():
 
 def test_answers_to_questions_that_were_not_asked_are_refused():
     assert "is not asked of this file; these are: axes" in refused("a.npy", npy(maps(2, 2)), num_heads=4)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_maps_that_hold_a_number_that_is_none_open_and_say_so(value):
+    weights = maps(2, 5, 5).copy()
+    weights[1, 3, 2] = value
+    recording = open_found(look("maps.npy", npy(weights)), axes="H L S")
+    (trace,) = recording.traces
+    assert np.argwhere(trace.nonfinite).tolist() == [[0, 1, 3]] and np.array_equal(trace.weights[0], weights, equal_nan=True)
+    assert "1 row holds NaN or an infinite number beside others" in " ".join(recording.notes)

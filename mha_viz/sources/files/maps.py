@@ -65,6 +65,10 @@ class Maps:
                 title = f"{title} · layer {layer}" if "layer" in answers["axes"] else title
                 traces.append(trace_of_maps(weights, _tokens(weights.shape, tokens, key_tokens), title, dtype=given.dtype))
         notes = [f"Maps from {name}, axes read as {answers['axes']}; softmax is not applied."]
+        odd = sum(int(trace.nonfinite.sum()) for trace in traces)
+        if odd:
+            rows = "1 row holds" if odd == 1 else f"{odd} rows hold"
+            notes.append(f"{rows} NaN or an infinite number beside others: no distribution, and no statistic counts it.")
         if zeros:
             notes.append(f"{zeros} rows hold nothing but 0: they are no distribution, and shown as undefined.")
         return Recording(tuple(traces), tuple(notes))
@@ -103,7 +107,8 @@ def look_at_maps(name, tensors):
 
 
 def summing_axes(array, dtype):
-    """The axes along which ``array`` holds distributions: nothing below 0, and sums of 1, where a row is not all NaN or all 0."""
+    """The axes along which ``array`` holds distributions: no finite number below 0, and sums of 1, where a row is finite
+    and not all 0."""
     if 0 in array.shape:
         return ()
     return tuple(axis for axis in reversed(range(array.ndim)) if _sums_to_one(array, axis, CLOSE[dtype]))
@@ -117,11 +122,11 @@ def _sums_to_one(array, axis, close):
     step, seen = max(1, AT_ONCE * len(rows) // rows.size), False
     for start in range(0, len(rows), step):
         part = rows[start : start + step]
-        if (part < 0).any():
+        if ((part < 0) & (part > -np.inf)).any():
             return False
         sums = part.sum(axis=-1, dtype=np.float64)
         one = np.abs(sums - 1) <= close
-        if not (one | np.isnan(sums) | (sums == 0)).all():
+        if not (one | ~np.isfinite(sums) | (sums == 0)).all():
             return False
         seen = seen or one.any()
     return bool(seen)
@@ -216,4 +221,5 @@ def _why_none(name, key, array, dtype):
         check_rows(undefined_where_zero(array)[0], CLOSE[dtype])
     except Wrong as wrong:
         return Wrong(key or str(name), wrong.value, wrong.rule)
-    return Wrong(key or str(name), Shape(array.shape), "holds nothing but NaN or 0: no row is a distribution.")
+    what = "nothing but NaN or 0" if not (np.isfinite(array) & (array != 0)).any() else "NaN in every row"
+    return Wrong(key or str(name), Shape(array.shape), f"holds {what}: no row is a distribution.")
