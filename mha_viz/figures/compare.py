@@ -22,7 +22,7 @@ def difference(a, b, view, theme="light", width=1104, names=("A", "B")):
     """One head of the Traces ``a`` and ``b``, and B − A, exactly ``width`` px wide, as a ``go.Figure`` for ``live``.
 
     A and B share the scale of ``view``; B − A has a diverging one around zero, orange where B has less and blue where it has more (in
-    print lighter and darker).
+    print both are grey, and lines cross what B has less of).
     Above them stands B − A of every head where both have as many, ordered as in B. Other head counts leave the averages, and that is
     what is compared. Traces of other sizes share no cells: then A and B stand side by side, each with its own tokens and zoom, and
     the picture says so. Cells are hatched in B − A where they are in either; what changed since only one masks it shows through.

@@ -136,6 +136,13 @@ def large_pool(shape):
     return Pool.fitting(*shape, MOST, MOST)
 
 
+def lower(maps, pool, cell, theme):
+    """The look of what was lost in ``maps`` of changes; none of maps of weights, and none where numbers in the cells tell the sign."""
+    if not maps[0].signed or (cell and has_numbers(*maps[0].values.shape, cell)):
+        return {}
+    return tiles.lower(np.stack([pool.largest(map.values, True) for map in maps]), theme)
+
+
 def _strip(place, strip, pool, chosen, theme):
     """Traces of the maps, those over them, and entries of the meta."""
     head, query, key = chosen
@@ -144,7 +151,7 @@ def _strip(place, strip, pool, chosen, theme):
     origins = np.stack([column * box.step[0] / box.cell[0], row * box.step[1] / box.cell[1]], axis=1)  # [T, 2] in cells
     firsts = origins.tolist()
     maps = [map.heatmap(STRIP, first, pool) for map, first in zip(strip.maps, firsts, strict=True)]
-    looks = tiles.pooled_looks(strip.looks, pool)
+    looks = lower(strip.maps, pool, place.names and box.cell, theme) | tiles.pooled_looks(strip.looks, pool)
     over = tiles.hatches(looks, origins, STRIP, theme, 5, pool.step)
     strong = [i for i, map in enumerate(strip.maps) if map.head == head][:1]
     for corners, color, width in ((origins, theme.line, 1), (origins[strong], theme.choice, 3)):
@@ -178,7 +185,7 @@ def _large(place, i, one, pool, chosen, theme):
     where, names, cell = cell_axes(place, i), name_axes(place, i), place.maps[i].cell
     L, S = one.map.values.shape
     spacious = min(cell) >= 8
-    looks = tiles.pooled_looks(one.looks, pool)
+    looks = lower([one.map], pool, place.parts.values and cell, theme) | tiles.pooled_looks(one.looks, pool)
     hidden = np.any(list(one.looks.values()), axis=0)[0]  # [L, S]
     over = [
         *tiles.hatches(looks, np.zeros((1, 2)), where, theme, 8 if spacious else 6, pool.step),

@@ -23,7 +23,7 @@ def picture(tensors, theme="light", width=1104, summed=False, parts=ALL):
     """The ``tensors`` of a step, one under the other, as a ``go.Figure`` exactly ``width`` px wide.
 
     Cells have the colour of their value: blue above zero and orange below it, nothing for zero, the darkest the largest of this
-    tensor (in print darker and lighter than the grey of zero); a mask hatches what it hides. ``summed`` draws the last one as the
+    tensor (in print negative numbers have lines across them); a mask hatches what it hides. ``summed`` draws the last one as the
     sum of the rows of the one before. ``parts`` are what stands around the cells: titles, labels, and the values in them; there is
     no bar and no legend.
     """
@@ -97,8 +97,11 @@ def _panel(sheet, one, gutter, top, most, sign, tall):
     largest = most or _largest(one.values)
     lost = np.array([one.alone(i) for i in range(down.start, down.stop)])  # [count]
     sheet.data.append(_heatmap(one, values, hidden, lost, axes, theme, largest, (down, across), min(cell, height) >= 8))
-    looks = _looks(values, hidden, lost)
-    sheet.data += tiles.hatches({look: cells[None] for look, cells in looks.items()}, np.zeros((1, 2)), axes, theme, 8 if cell >= 8 else 5)
+    looks = drawn = _looks(values, hidden, lost)
+    printed = sheet.parts.values and cell >= 40 and height >= 17
+    if one.kind == "signed" and not printed:
+        drawn = looks | tiles.lower(np.where(hidden, 0, values), theme)
+    sheet.data += tiles.hatches({look: cells[None] for look, cells in drawn.items()}, np.zeros((1, 2)), axes, theme, 8 if cell >= 8 else 5)
     frame = tiles.outlines(*np.array([[-0.5], [count - 0.5], [-0.5], [length - 0.5]]))
     sheet.data.append(tiles.line(*frame, axes, theme.line, 1))
     if columns.block and columns.block < length:
@@ -106,7 +109,7 @@ def _panel(sheet, one, gutter, top, most, sign, tall):
         lines = np.stack([x, x, np.full(len(x), np.nan)], axis=1).ravel().astype(np.float32)
         sheet.data.append(tiles.line(lines, np.tile(np.float32([-0.5, count - 0.5, np.nan]), len(x)), axes, theme.text, 1))
     _mark(sheet, one, (down, across), (count, length), axes, (5, 2) if min(cell, height) >= 14 else (3, 1.5))
-    if sheet.parts.values and cell >= 40 and height >= 17:
+    if printed:
         _numbers(sheet, values, np.any(list(looks.values()), axis=0), axes, theme, largest, one.kind, 3 if cell >= 52 else 2)
         if cell >= 44:
             _infinite(sheet, values, hidden, box, cell, height)

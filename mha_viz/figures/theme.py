@@ -3,7 +3,7 @@
 ``ink`` runs from paper to full weight in nine steps that are equally far apart to the eye (in OKLab, B. Ottosson 2020): one hue
 and an even fall (rise) of lightness, so it reads the same to the colour-blind, on a projector and in grey. ``more`` is the same,
 and ``less`` in orange: a diverging scale whose sides the colour-blind tell apart. In print all are greys, in equal steps too. There
-hue cannot tell a sign: nothing is a mid-grey, all that is ``more`` is darker and all that is ``less`` is lighter.
+hue cannot tell a sign: both sides begin at the paper, and lines of paper cross all that is ``less``.
 """
 
 from dataclasses import dataclass, replace
@@ -15,10 +15,12 @@ FONT = '"Source Sans", "Source Sans 3", "Source Sans Pro", Arial, sans-serif'
 
 @dataclass(frozen=True)
 class Theme:
-    """Colours as #rrggbb: ``paper`` behind everything, ``text`` and quieter ``soft`` text, ``line`` around a tile, ``hatch`` for
-    cells that hold no weight, ``choice`` for what is chosen and ``rest`` for bars that are not, ``ink`` for weights from zero to the
-    largest, ``more`` and ``less`` for what was won and what was lost, from nothing to the most. ``hatched`` is how wide the lines of a
-    hatch are, of the usual width: black ones would be louder than the weights."""
+    """Colours as #rrggbb: ``paper`` behind everything, ``text`` and quieter ``soft`` text, ``line`` around a tile, ``hatch``
+    for cells that hold no weight, ``choice`` for what is chosen and ``rest`` for bars that are not, ``ink`` for weights from
+    zero to the largest, ``more`` and ``less`` for what was won and what was lost, from nothing to the most. ``hatched`` is
+    how wide the lines of a hatch are, of the usual width: black ones would be louder than the weights. ``lined`` themes draw
+    lines of paper across what is ``less``.
+    """
 
     paper: str
     text: str
@@ -31,6 +33,7 @@ class Theme:
     more: tuple[str, ...]
     less: tuple[str, ...]
     hatched: float = 1.0
+    lined: bool = False
 
     def dressed(self, colors):
         """This theme with the colours that View calls "ink", "viridis", "cividis" or "grey": from zero, nearest to the paper, to
@@ -72,9 +75,9 @@ THEMES = {
     "print": Theme(
         paper="#ffffff", text="#000000", soft="#4a4a4a", line="#8a8a8a", hatch="#000000", choice="#000000", rest="#a6a6a6",
         ink=GREYS["light"],
-        more=("#838383", "#747474", "#666666", "#595959", "#4b4b4b", "#3e3e3e", "#323232", "#262626", "#1a1a1a"),
-        less=("#838383", "#919191", "#a0a0a0", "#afafaf", "#bfbfbf", "#cfcfcf", "#dfdfdf", "#efefef", "#ffffff"),
-        hatched=0.4,
+        more=GREYS["light"],
+        less=GREYS["light"],
+        hatched=0.4, lined=True,
     ),
 }  # fmt: skip
 

@@ -16,7 +16,9 @@ LOOKS = {  # in the order of the legend; of two that meet, the first wins; "once
     "masked": ("masked: may not be read", "/"),
     "once": ("masked in one of the two", "/"),
     "padded": ("padded query", "."),
+    "lower": ("lower in B", "\\"),
 }
+THROUGH = ("once", "lower")  # looks that the colour of a cell is seen through
 
 
 def pooled_looks(looks, pool):
@@ -127,16 +129,26 @@ def hatches(cells, origins, axes, theme, size, step=(1, 1)):
         x0, y0 = origins[tile].T - 0.5
         edge = {"width": 1.5, "color": theme.text} if name in NUMBERS else {"width": 0}  # one cell may be smaller than a pattern
         pattern = {
-            "shape": LOOKS[name][1], "size": 2 * size if name == "once" else size, "fillmode": "replace", "fgcolor": theme.hatch,
-            "solidity": round({"padded": 0.2, "once": 0.15}.get(name, 0.3) * theme.hatched, 3),
-            "bgcolor": "rgba(0,0,0,0)" if name == "once" else theme.paper,  # what was lost, or won, is seen through it
+            "shape": LOOKS[name][1], "size": 2 * size if name == "once" else size, "fillmode": "replace",
+            "fgcolor": theme.paper if name == "lower" else theme.hatch,
+            "solidity": round({"padded": 0.2, "once": 0.15, "lower": 1}.get(name, 0.3) * theme.hatched, 3),
+            "bgcolor": "rgba(0,0,0,0)" if name in THROUGH else theme.paper,
         }  # fmt: skip
+        if name == "lower":  # its lines show on a grey alone
+            shade = {"fillpattern": pattern | {"bgcolor": theme.soft}, "fill": "toself", "line": {"width": 0}, "mode": "lines"}
+            sample = {"type": "scatter", "x": [None], "y": [None], "xaxis": axes[0], "yaxis": axes[1], "hoverinfo": "skip"}
+            traces.append(sample | shade | {"name": LOOKS[name][0], "legendgroup": name, "showlegend": False})
         traces.append({
             "type": "scatter", "mode": "lines", "x": (x0 + x * step[0]).astype(np.float32),
             "y": (y0 + y * step[1]).astype(np.float32), "xaxis": axes[0], "yaxis": axes[1], "line": edge, "fill": "toself",
             "fillpattern": pattern, "hoverinfo": "skip", "name": LOOKS[name][0], "legendgroup": name, "showlegend": False,
         })  # fmt: skip
     return traces
+
+
+def lower(values, theme):
+    """The look of negative ``values``, [T, L, S], where a theme tells signs by lines; none where it tells them by hue."""
+    return {"lower": values < 0} if theme.lined else {}  # NaN is not below 0
 
 
 def put_in_legend(traces):

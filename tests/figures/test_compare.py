@@ -129,3 +129,24 @@ def test_the_heading_counts_the_heads_that_are_shown(heads, said):
     a, b = (synthetic(Settings(embed_dim=16, num_heads=4, batch_size=1, seq_len=6, padding=(), seed=seed)) for seed in (1, 2))
     texts = [one["text"] for one in difference(a, b, View(heads=heads)).layout.annotations]
     assert any(said in text for text in texts)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark", "print"])
+def test_print_draws_lines_across_what_b_has_less_of_and_the_legend_says_so(theme):
+    a, b = (synthetic(Settings(embed_dim=16, num_heads=4, batch_size=1, seq_len=10, padding=(), seed=seed)) for seed in (1, 2))
+    view = View(head=2, scale="linear")
+    figure = difference(a, b, view, theme=theme)
+    lines = [one for one in figure.data if one.name == "lower in B"]
+    if theme != "print":
+        assert not lines
+        return
+    change = b.weights[0, 2].astype(float) - a.weights[0, 2]
+    lost = change < 0
+    large = next(one for one in lines if one.xaxis != "x" and len(one.x) > 1)
+    x, y = np.asarray(large.x), np.asarray(large.y)
+    ends = np.flatnonzero(np.isnan(x))
+    area = 0.0
+    for start, stop in zip(np.append(0, ends[:-1] + 1), ends, strict=True):
+        px, py = x[start:stop], y[start:stop]
+        area += abs(np.dot(px, np.roll(py, 1)) - np.dot(py, np.roll(px, 1))) / 2
+    assert area == pytest.approx(lost.sum()) and sum(one.showlegend for one in lines) == 1

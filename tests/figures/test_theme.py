@@ -90,15 +90,16 @@ def test_what_is_chosen_stands_out_from_the_rest(theme):
 
 
 def test_print_is_grey():
-    for colors in (value for value in vars(PRINT).values() if not isinstance(value, float)):
+    for colors in (value for value in vars(PRINT).values() if not isinstance(value, float | bool)):
         assert all(len(set(rgb(color))) == 1 for color in ([colors] if isinstance(colors, str) else colors))
     assert (PRINT.paper, PRINT.text) == ("#ffffff", "#000000")
 
 
-def test_signs_are_read_off_the_grey():
-    nothing = luminance(rgb(PRINT.more[0]))
+def test_no_change_is_paper_and_both_signs_are_darker():
     for fraction in np.linspace(0.05, 1, 20):
-        assert luminance(mixed(PRINT.more, fraction)) < nothing < luminance(mixed(PRINT.less, fraction))
+        assert max(luminance(mixed(side, fraction)) for side in (PRINT.more, PRINT.less)) < luminance(rgb(PRINT.paper))
+    for theme in THEMES.values():
+        assert theme.more[0] == theme.less[0] == theme.paper
     assert contrast(rgb(PRINT.more[-1]), rgb(PRINT.more[0])) >= 3 and contrast(rgb(PRINT.less[-1]), rgb(PRINT.less[0])) >= 3
 
 

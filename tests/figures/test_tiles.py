@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 from mha_viz.core.cells import kinds
 from mha_viz.figures.theme import THEMES
-from mha_viz.figures.tiles import LOOKS, hatches, marks, outlines, polygons
+from mha_viz.figures.tiles import LOOKS, THROUGH, hatches, marks, outlines, polygons
 
 MASKS = arrays(bool, array_shapes(min_dims=3, max_dims=3, min_side=1, max_side=7))
 
@@ -70,7 +70,7 @@ def test_each_cell_has_one_look_at_most(data, mask):
     undefined = data.draw(arrays(bool, (B, L)))
     values = data.draw(arrays(np.float32, mask.shape, elements=st.sampled_from([0.5, np.nan, np.inf, -np.inf])))
     found = kinds(values, mask, padding, undefined)
-    assert list(found) == [look for look in LOOKS if look != "once"]
+    assert list(found) == [look for look in LOOKS if look not in THROUGH]
     assert sum(where.astype(int) for where in found.values()).max() <= 1
     assert np.array_equal(np.any(list(found.values()), axis=0), mask | padding[:, None] | undefined[..., None] | ~np.isfinite(values))
     assert np.array_equal(found["undefined"], np.broadcast_to(undefined[..., None], mask.shape))
@@ -101,9 +101,9 @@ def test_hatches_of_several_tiles_stand_where_the_tiles_stand(alike):
 def test_every_look_has_a_pattern_of_its_own():
     drawn = []
     for look in LOOKS:
-        (trace,) = hatches({look: np.ones((1, 1, 1), bool)}, np.zeros((1, 2)), ("x", "y"), THEMES["light"], 5)
+        *_, trace = hatches({look: np.ones((1, 1, 1), bool)}, np.zeros((1, 2)), ("x", "y"), THEMES["light"], 5)
         drawn.append(tuple(trace["fillpattern"].values()))
-    assert len(set(drawn)) == len(LOOKS) == 7
+    assert len(set(drawn)) == len(LOOKS) == 8
 
 
 @pytest.mark.parametrize("size", [(1.5, 1.5), (7, 7), (18, 18), (60, 2), (3, 40)])
