@@ -178,3 +178,15 @@ def test_make_passes_options_on():
     command = ["make", "-n", "run", "ARGS=--class --port 8600"]
     said = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True, check=True).stdout
     assert said.rstrip().endswith("-m mha_viz run --class --port 8600")
+
+
+@pytest.mark.parametrize("command", [["validate"], ["run"], ["export", "--out", "a.json", "--recording"]])
+def test_a_file_of_weights_that_do_not_fit_is_a_wrong(tmp_path, capsys, monkeypatch, command):
+    """Kernels whose heads are of two sizes: status 2 and a sentence, never that of a failed check."""
+    shapes = {"query": (16, 4, 4), "key": (16, 4, 3), "value": (16, 4, 4), "out": (4, 4, 16)}
+    np.savez(tmp_path / "flax.npz", **{f"attn.{name}.kernel": np.ones(shape, np.float32) for name, shape in shapes.items()})
+    monkeypatch.chdir(tmp_path)
+    assert main([*command, "flax.npz"]) == 2
+    said = capsys.readouterr().err
+    assert "attn.key.kernel of shape (16, 4, 3)" in said
+    assert "Traceback" not in said

@@ -212,6 +212,8 @@ def read_figures(path):
         held = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise Wrong("batch", str(path), f"cannot be read: {error.strerror}.") from None
+    except RecursionError:
+        raise Wrong("batch", str(path), "must be TOML, and its lists or tables are nested too deep to read.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise Wrong("batch", str(path), f"must be TOML: {error}.") from None
     strange, listed, defaults = held.keys() - {"defaults", "figure"}, held.get("figure"), held.get("defaults", {})

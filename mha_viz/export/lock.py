@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from mha_viz.core.json_text import parse_json
 from mha_viz.core.rules import Wrong
 from mha_viz.core.whole_file import whole_file
 from mha_viz.export.figure import specification
@@ -47,14 +48,23 @@ def kept_lock(batch, figures):
 
 
 def read_lock(batch):
-    path = lock_of(batch)
+    path, again = lock_of(batch), "Make the figures again."
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        records = parse_json("batch", path.read_text(encoding="utf-8"), path.name)
     except OSError:
         rule = "has no record of its figures yet: python -m mha_viz export --batch makes them, and it."
         raise Wrong("batch", str(batch), rule) from None
-    except ValueError as error:
-        raise Wrong("batch", str(path), f"must be JSON: {error}. Make the figures again.") from None
+    except UnicodeDecodeError:
+        raise Wrong("batch", path.name, f"must be UTF-8 text. {again}") from None
+    if not isinstance(records, dict) or not all(_is_record(one) for one in records.values()):
+        raise Wrong("batch", path.name, f"must hold a record for each figure, by the name of its file. {again}")
+    return records
+
+
+def _is_record(record):
+    parts = {"asked": object, "words": str, "numbers": list, "file": str}
+    fits = isinstance(record, dict) and all(isinstance(record.get(name), kind) for name, kind in parts.items())
+    return fits and all(isinstance(number, int | float) for number in record["numbers"])
 
 
 def stale(figure, spec, record, folder):

@@ -229,7 +229,7 @@ STATE = {name: value.numpy() for name, value in nn.MultiheadAttention(16, 4).sta
 BAD = {
     "empty": ("maps.npy", b"", "is empty"),
     "cut off": ("maps.npy", npy(GOOD)[:-100], "is cut off"),
-    "cut off tensors": ("layer.safetensors", save_tensors(STATE)[:-100], "cannot be read"),
+    "cut off tensors": ("layer.safetensors", save_tensors(STATE)[:-100], "is cut off"),
     "cut off archive": ("layer.pt", pt(STATE)[:-100], "cannot be read"),
     "another kind": ("maps.npy", b"\x89PNG\r\n\x1a\n" + bytes(100), "does not begin as such a file does"),
     "no text": ("words.txt", b"\xff\xfe\x00\x01", "is not UTF-8 text"),

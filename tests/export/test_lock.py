@@ -84,3 +84,21 @@ def test_without_a_record_it_says_how_to_make_one(tmp_path, capsys):
     (tmp_path / "figures.toml").write_text("[[figure]]\nout = 'a.json'\n")
     assert checked(tmp_path) == 2
     assert "no record of its figures yet" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[", "[" * 100_000, "[]", '{"a.json": 3}', '{"a.json": {}}', '{"a.json": {"asked": 0, "words": "", "numbers": ["a"], "file": ""}}'],
+)
+def test_a_damaged_record_says_to_make_the_figures_again(document, capsys, text):
+    lock_of(document / "figures.toml").write_text(text)
+    assert checked(document) == 2
+    assert "figures.lock.json" in capsys.readouterr().err
+    assert main(["export", "--batch", str(document / "figures.toml")]) == 0
+    assert checked(document) == 0
+
+
+def test_a_list_of_figures_that_nests_too_deep(tmp_path, capsys):
+    (tmp_path / "figures.toml").write_text("a = " + "[" * 100_000)
+    assert main(["export", "--batch", str(tmp_path / "figures.toml")]) == 2
+    assert "TOML" in capsys.readouterr().err

@@ -118,7 +118,7 @@ def damaged_arrays(arrays, chance):
         if not arrays:
             break
         name = chance.choice(list(arrays))
-        how = chance.random()
+        how = chance.random() if arrays[name].dtype.kind in "fibuc" else 0
         if how < 0.15:
             del arrays[name]
         elif how < 0.25:
