@@ -7,7 +7,7 @@ import streamlit as st
 from mha_viz.core.rules import Wrong
 from mha_viz.export.markdown import plain
 from mha_viz.pages.messages import say_error, say_notes
-from mha_viz.pages.places import enter
+from mha_viz.pages.places import PAGES, enter
 from mha_viz.pages.shapes import chosen_number
 from mha_viz.pages.warm import warm_up
 from mha_viz.settings.rules import check, choice, flag, ruled
@@ -143,7 +143,7 @@ def shown(lesson, place):
     with st.container(horizontal=True, key="lesson_more"):
         if lesson.page:
             st.page_link(
-                f"mha_viz/pages/{lesson.page}.py", label="Go on by hand", icon=":material/arrow_forward:",
+                f"mha_viz/pages/{lesson.page}.py", label=f"Continue in {PAGES[lesson.page]}", icon=":material/arrow_forward:",
                 query_params=lesson.address(),
             )  # fmt: skip
         st.download_button(
