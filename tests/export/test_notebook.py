@@ -82,6 +82,75 @@ def test_all_layers_in_one_array_and_several_batch_items():
     assert tokens(figure)[0] == TOKENS[::-1]
 
 
+# Which axis is which
+
+
+def read(figure):
+    """What the picture says below: as it stands in the layout, and as one line is drawn of it."""
+    drawn = " ".join(note.text.replace("<br>", " ") for note in figure.layout.annotations if note.text)
+    assert figure.layout.meta["read"] in drawn
+    return figure.layout.meta["read"].removeprefix("Read as ")
+
+
+def test_queries_of_a_grid_are_asked_about_and_drawn_as_queries():
+    """Cross-attention of a diffusion block: 5 heads, 6 × 6 places of the picture, 77 words."""
+    maps = weights(2, 5, 6, 6, 77)
+    with pytest.raises(Wrong, match="layers, or queries in a grid") as wrong:
+        mv.heads(maps)
+    assert wrong.value.nearest == ({"axes": "N H L L S"}, {"axes": "layer N H L S"})
+    for axes in ("N H L L S", "NHLLS"):
+        figure = mv.heads(maps, axes=axes, item=1)
+        assert set(tiles(figure)) == {0, 1, 2, 3, 4, None} and [len(one) for one in tokens(figure)] == [36, 77]
+    assert read(figure) == "2 items × 5 heads × 36 queries (6 × 6) × 77 keys"
+    as_layers = mv.heads(maps, axes="layer N H L S", layer=1)
+    assert len(tiles(as_layers)) == 7 and read(as_layers) == "2 layers × 5 items × 6 heads × 6 queries × 77 keys"
+
+
+def test_averaged_maps_are_items_where_that_is_said_or_their_tokens_say_it():
+    averaged = weights(3, 5, 5)
+    assert read(mv.heads(averaged)) == '3 heads × 5 queries × 5 keys; items averaged over heads are axes="N L S"'
+    for figure in (mv.heads(averaged, axes="N L S", item=2), mv.heads(averaged, [TOKENS] * 3, item=2)):
+        assert tiles(figure) == [0, None] and read(figure) == "3 items × 5 queries × 5 keys, of one head or averaged"
+    assert figure.layout.meta["queries"] == TOKENS
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes", "said"),
+    [
+        ((5, 5), None, "5 queries × 5 keys, of one head or averaged"),
+        ((1, 5, 5), None, "1 head × 5 queries × 5 keys"),
+        ((2, 3, 5, 5), None, "2 items × 3 heads × 5 queries × 5 keys"),
+        ((4, 1, 3, 5, 5), None, "4 layers × 1 item × 3 heads × 5 queries × 5 keys"),
+        ((5, 6, 6, 77), None, '5 items × 6 heads × 6 queries × 77 keys; queries in a grid are axes="H L L S"'),
+        ((5, 6, 6, 77), "H L L S", "5 heads × 36 queries (6 × 6) × 77 keys"),
+        ((3, 4, 2, 5), "L N H S", "4 items × 2 heads × 3 queries × 5 keys"),
+        ((2, 3, 5, 5), "layer H L S", "2 layers × 3 heads × 5 queries × 5 keys"),
+    ],
+)
+@pytest.mark.parametrize("name", ["heads", "head", "average", "pair", "lines", "layers", "page"])
+def test_every_picture_says_what_was_taken_for_what(name, shape, axes, said):
+    assert read(getattr(mv, name)(weights(*shape), axes=axes)) == said
+
+
+def test_pictures_of_lists_and_differences_say_it_too():
+    assert read(mv.heads([weights(3, 5, 5)] * 2, axes="N L S")) == "2 layers × 3 items × 5 queries × 5 keys, of one head or averaged"
+    both = mv.difference(weights(2, 3, 5, 5), weights(1, 3, 5, 5)).layout.meta["read"]
+    assert both == "Read A as 2 items × 3 heads × 5 queries × 5 keys; B as 1 item × 3 heads × 5 queries × 5 keys"
+    assert "read" not in mv.difference(mv.synthetic(SMALL), mv.synthetic(SMALL)).layout.meta
+    assert not any("Read" in (note.text or "") for note in mv.heads(weights(2, 3, 5, 5), title=False).layout.annotations)
+
+
+@pytest.mark.parametrize("axes", ["H L", "H H S", "H L S N", "H Q S", "L L S S S", "", 3])
+def test_axes_that_name_no_map_are_refused(axes):
+    with pytest.raises(Wrong, match="axes"):
+        mv.heads(weights(3, 5, 5), axes=axes)
+
+
+def test_a_trace_knows_its_own_axes():
+    with pytest.raises(Wrong, match=r"axes.*a Trace knows its own"):
+        mv.heads(mv.synthetic(SMALL), axes="N H L S")
+
+
 @pytest.mark.parametrize(
     ("attention", "said"),
     [

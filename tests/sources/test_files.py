@@ -106,6 +106,21 @@ def test_the_usual_order_of_axes_is_guessed(shape, axes, opened):
         np.testing.assert_array_equal(trace.weights.ravel(), (weights[i] if "layer" in axes else weights).ravel())
 
 
+@pytest.mark.parametrize(
+    ("shape", "axes", "opened"), [((2, 5, 3, 3, 7), "N H L L S", (2, 5, 9, 7)), ((5, 3, 3, 9), "H L L S", (1, 5, 9, 9))]
+)
+def test_queries_of_a_grid_are_offered_first_where_they_look_like_one(shape, axes, opened):
+    """Two equal axes before keys that are others: 5 heads of 3 × 3 places, not layers or items of 3 heads."""
+    weights = maps(*shape)
+    found = look("attention.npy", npy(weights))
+    question = found.questions[-1]
+    assert question.guess == axes and {"layer N H L S", "N H L S"} & {*question.choices}
+    recording = open_found(found)
+    (trace,) = recording.traces
+    np.testing.assert_array_equal(trace.weights, weights.reshape(opened))
+    assert f"{opened[2]} queries (3 × 3)" in recording.notes[0]
+
+
 @pytest.mark.parametrize("axes", ["N L H S", "L S N H", "S L H N", "H N L S"])
 def test_any_order_of_axes_can_be_said(axes):
     weights = maps(3, 2, 4, 6)

@@ -12,13 +12,13 @@ from mha_viz.core.maps import CLOSE, check_rows, trace_of_maps
 from mha_viz.core.rules import Shape, Wrong
 from mha_viz.core.tokens import Tokens
 from mha_viz.recording import Recording
+from mha_viz.sources.axes import LETTERS, arranged, in_words, looks_like_a_grid
 from mha_viz.sources.files.found import Question
 from mha_viz.sources.files.read import shape_of
 from mha_viz.stored.stored import FLOATING, check_size
 
 ALL = "all"
 AT_ONCE = 2**20  # numbers of a map that are looked at together
-LETTERS = ("layer", "N", "H", "L", "S")
 PADS = ("<pad>", "[PAD]", "<|pad|>")
 
 
@@ -50,7 +50,7 @@ class Maps:
         shape = list(next(iter(chosen.values())).array.shape)
         text = (
             f"What are the axes of {shape}? N items, H heads, L queries, S keys: each query's weights sum to 1 along S. "
-            "Without H the maps are one head's or an average."
+            "Without H the maps are one head's or an average. L L are the two axes of a grid of queries."
         )
         return (*asked, Question("axes", text, choices, choices[0], _sums(chosen)))
 
@@ -58,13 +58,15 @@ class Maps:
         chosen = self._chosen(answers.get("array", ALL))
         traces, zeros = [], 0
         for key, given in chosen.items():
-            for layer, weights in enumerate(_arranged(given.array, answers["axes"])):
+            letters = answers["axes"].split()
+            for layer, weights in enumerate(arranged(given.array, letters)):
                 weights, count = undefined_where_zero(weights)
                 zeros += count
                 title = key or Path(name).stem
                 title = f"{title} · layer {layer}" if "layer" in answers["axes"] else title
                 traces.append(trace_of_maps(weights, _tokens(weights.shape, tokens, key_tokens), title, dtype=given.dtype))
-        notes = [f"Maps from {name}, axes read as {answers['axes']}; softmax is not applied."]
+        read = in_words(given.array.shape, letters)
+        notes = [f"Maps from {name}, axes read as {answers['axes']}: {read}; softmax is not applied."]
         odd = sum(int(trace.nonfinite.sum()) for trace in traces)
         if odd:
             rows = "1 row holds" if odd == 1 else f"{odd} rows hold"
@@ -117,7 +119,9 @@ def summing_axes(array, dtype):
 @np.errstate(invalid="ignore")
 def _sums_to_one(array, axis, close):
     """Looked at a part after the other: the sums along a short axis are as large as the array, and most axes fail at once."""
-    rows = np.moveaxis(array, axis, -1).reshape(*(n for i, n in enumerate(array.shape) if n > 1 and i != axis), array.shape[axis])
+    rows = np.moveaxis(array, axis, -1).reshape(
+        *(n for i, n in enumerate(array.shape) if n > 1 and i != axis), array.shape[axis]
+    )
     rows = rows.reshape(-1, *rows.shape[-1:]) if rows.ndim == 1 else rows  # [..., rows, S]
     step, seen = max(1, AT_ONCE * len(rows) // rows.size), False
     for start in range(0, len(rows), step):
@@ -136,7 +140,8 @@ def arrangements(maps):
     """All readings of the axes of these maps, "N H L S", the likeliest first.
 
     One axis is S, along which every map sums to 1; L and the rest are any of the others. L is likelier as long as S is, and as
-    near to the usual order as can be; heads are likelier than items, and items than layers.
+    near to the usual order as can be; heads are likelier than items, and items than layers. L L, two axes side by side, are a grid of
+    queries: likely where they are equal, and S is not.
     """
     shape = maps[0].array.shape
     common = set.intersection(*(set(given.axes) for given in maps))
@@ -146,6 +151,13 @@ def arrangements(maps):
         for others in permutations(letters, len(shape) - 1):
             if "L" in others:
                 found.append((*others[:axis], "S", *others[axis:]))
+        for others in permutations(letters, len(shape) - 2):
+            if "L" in others:
+                place = others.index("L")
+                order = (*others[:place], "L", *others[place:])
+                order = (*order[:axis], "S", *order[axis:])
+                if order[order.index("L") + 1] == "L":
+                    found.append(order)
 
     def unlikely(order):
         places = [LETTERS.index(letter) for letter in order]
@@ -154,6 +166,7 @@ def arrangements(maps):
         absent = [rank.index(letter) for letter in rank if letter not in order]
         return (
             order[-1] != "S",
+            (order.count("L") > 1) != looks_like_a_grid(shape),
             shape[order.index("L")] != shape[order.index("S")] and shape.count(shape[order.index("S")]) > 1,
             inversions,
             [-index for index in absent],
@@ -180,14 +193,6 @@ def _together(maps):
     shapes = {given.array.shape for given in maps}
     deep = any(given.array.ndim == len(LETTERS) for given in maps)
     return len(shapes) == 1 and not deep and bool(set.intersection(*(set(given.axes) for given in maps)))
-
-
-def _arranged(array, axes):
-    """[N, H, L, S] of each layer."""
-    letters = axes.split()
-    order = [letters.index(letter) for letter in LETTERS if letter in letters]
-    absent = [i for i, letter in enumerate(LETTERS) if letter not in letters]
-    return np.expand_dims(array.transpose(order), tuple(absent))  # [layers, N, H, L, S]
 
 
 def _tokens(shape, queries, keys):
