@@ -198,7 +198,9 @@ class _Follow:
     def masked(self):
         hidden, added = self.at(self.trace.mask), self.added()  # [H|1, S] each
         summed = self.at(self.trace.scores).astype(np.float64) + (0 if added is None else added)
-        return Tensor("score + mask", "−∞ where hidden", summed + np.where(hidden, -np.inf, 0), hidden=hidden, **self.of_map)
+        with np.errstate(invalid="ignore"):  # ∞ − ∞; NaN stays NaN: a mask hides neither
+            masked = summed + np.where(hidden, -np.inf, 0)  # [H|1, S]
+        return Tensor("score + mask", "−∞ where hidden", masked, hidden=hidden, **self.of_map)
 
     def added(self):
         return None if self.trace.mask_bias is None else self.at(self.trace.mask_bias).astype(np.float64)
