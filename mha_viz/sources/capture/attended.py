@@ -209,16 +209,17 @@ def _found(run, attended):
 def _told(attended, layout):
     """(items, heads, queries), each a list of leaves, as ``layout`` tells them of q."""
     q, axes = attended.q
-    if len(layout) != q.dim():
-        raise Wrong("layout", layout, f"must have a letter for each of the {q.dim()} axes of q of shape {tuple(q.shape)}.")
+    levels = attended.result[1][: len(attended.result[1]) - attended.rank]  # of torch.vmap: they are items
+    shape = tuple(q.shape[sum(axis in levels for axis in axes) :])  # as the model sees it
+    axes = axes[len(axes) - len(shape) :]
+    if len(layout) != len(shape):
+        raise Wrong("layout", layout, f"must have a letter for each of the {len(shape)} axes of q of shape {shape}.")
     told = {letter: leaves([axis]) for letter, axis in zip(layout, axes, strict=True)}
     inner, shared = attended.scores.product.inner.leaves, leaves(attended.k[1])
     if told["D"] != list(inner) or any(leaf in shared for leaf in told["L"]):
-        rule = (
-            f"does not fit a q of shape {tuple(q.shape)}: its product with k adds up along D and has no other axis L in common."
-        )
+        rule = f"does not fit a q of shape {shape}: its product with k adds up along D and has no other axis L in common."
         raise Wrong("layout", layout, rule)
-    return told.get("N", []), told.get("H", []), told["L"]
+    return [*leaves(levels), *told.get("N", [])], told.get("H", []), told["L"]
 
 
 def _arranged(attended, items, heads, queries):

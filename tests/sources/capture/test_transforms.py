@@ -141,6 +141,14 @@ def test_levels_of_vmap_are_more_items(kind):
     assert ensemble.traces[0].call.out_weight is None  # one for each member
 
 
+def test_levels_are_items_beside_the_axes_that_a_layout_tells():
+    model = MODELS["by hand"]()
+    recording = same_as_alone(model, lambda model: torch.vmap(model)(torch.stack([X, X + 1, X - 1])), layout="NHLD")
+    assert recording.traces[0].shape == (3 * N, H, L, L)
+    with pytest.raises(Wrong, match="each of the 4 axes"), mha_viz.record(model, layout="NLD"):
+        torch.vmap(model)(torch.stack([X, X]))
+
+
 UNSEEN = {
     "export": lambda model: _exported(model, strict=False),
     "strict export": lambda model: _exported(model, strict=True),
