@@ -17,7 +17,7 @@ class Session:
 
     def __init__(self, number):
         self.random = random.Random(number)
-        self.address, self.ids, self.states = "", {}, {}
+        self.address, self.page, self.ids, self.states = "", "", {}, {}  # ids: (widget, fragment) of every control by its key
         self.kept, self.received = {}, []  # messages by hash, which are not sent twice; (kind of element or message, bytes)
 
     async def live(self, url, changes, opened, everybody):
@@ -60,8 +60,9 @@ class Session:
         await self.send(socket, message)
 
     async def change(self, socket, name, **value):
+        """Let the control ``name`` hold this; one that has gone since too."""
         self.states[name] = value
-        await self.ask(socket)
+        await self.send(socket, self.message(self.ids[name][1]))
 
     async def ask(self, socket):
         await self.send(socket, self.message())
@@ -70,6 +71,7 @@ class Session:
         """A request to run, with the address and every widget that this session has changed."""
         message = BackMsg()
         message.rerun_script.query_string = self.address
+        message.rerun_script.page_name = self.page
         message.rerun_script.fragment_id = fragment
         message.rerun_script.cached_message_hashes.extend(self.kept)
         for name, value in self.states.items():
@@ -103,17 +105,12 @@ class Session:
                 return
 
     def drawn(self, delta):
-        element = delta.new_element
-        kind = element.WhichOneof("type")
+        kind = delta.new_element.WhichOneof("type")
+        if kind is None:
+            return
+        element = getattr(delta.new_element, kind)
         if kind == "exception":
-            raise RuntimeError(element.exception.message)
-        if kind == "number_input" and element.number_input.label == "seed":
-            self.ids["seed"] = element.number_input.id, ""
-        elif kind == "text_input" and element.text_input.label == "padding":
-            self.ids["padding"] = element.text_input.id, ""
-        elif kind == "checkbox" and element.checkbox.label == "causal":
-            self.ids["causal"] = element.checkbox.id, ""
-        elif kind == "button_group" and element.button_group.label == "layout":
-            self.ids["batch_first"] = element.button_group.id, ""
-        elif kind == "bidi_component":
-            self.ids["picture"] = element.bidi_component.id, delta.fragment_id
+            raise RuntimeError(element.message)
+        if getattr(element, "id", "").startswith("$$ID-"):
+            key = element.id.split("-", 2)[2]
+            self.ids[key] = element.id, delta.fragment_id

@@ -4,6 +4,7 @@ import streamlit as st
 
 from mha_viz.core.rules import Wrong
 from mha_viz.export.markdown import plain
+from mha_viz.pages.form import heard
 from mha_viz.pages.messages import spelled
 from mha_viz.pages.toolbar import change
 from mha_viz.settings.interventions import read_interventions, told
@@ -19,7 +20,9 @@ def changes(a, b, from_a, from_b, choice):
     st.markdown(f"**A**: {in_words(from_a, from_b)}  \n**B**: {in_words(from_b, from_a)}")
     moved = output_change(a, b, choice.item)
     if moved is not None:
-        st.markdown(f"**Output**: each query's vector moves by {moved[0]:.4g} on average, where it is {moved[1]:.4g} long in A.")
+        st.markdown(
+            f"**Output**: each query's vector moves by {moved[0]:.4g} on average, where it is {moved[1]:.4g} long in A."
+        )
     shared = common(a, b)  # what it notes is said on the picture
     same_heads = a.weights.shape[1] == b.weights.shape[1]
     heads = [head for head in choice.order if head in shared.heads] if same_heads else []
@@ -38,7 +41,7 @@ def changes(a, b, from_a, from_b, choice):
             about = f"A {found_at.a:.6f}, B {found_at.b:.6f}"
             cell = b.tokens.place(0, found_at.query), b.tokens.place(1, found_at.key)
             chosen = {"head": choice.head if found_at.head is None else found_at.head, "cell": cell}
-            st.button(plain(words), key=f"change_{number}", help=about, on_click=change, kwargs=chosen)
+            st.button(plain(words), key=f"change_{number}", help=about, on_click=heard(change), kwargs=chosen)
 
 
 def in_words(settings, other):

@@ -8,10 +8,14 @@ from html import escape
 
 import streamlit as st
 
+from mha_viz.pages.form import heard
 from mha_viz.pages.warm import kept_checks
 
 MARKS = {"pass": "✓", "fail": "✗", "cannot run": "–"}
-QUICK, NARROW = 2**19, 2**24  # numbers in all maps, and in the layer's weights; what has more is checked when somebody asks for it
+QUICK, NARROW = (
+    2**19,
+    2**24,
+)  # numbers in all maps, and in the layer's weights; what has more is checked when somebody asks for it
 FEW = 3  # checks that cannot run, which are named above all
 AT_ONCE = 1.0  # seconds of checks before it is said how far they are; then a slice of SLICE every PACE
 SLICE, PACE = 0.4, 0.5
@@ -41,7 +45,11 @@ def checked(what):
     if done:
         failed = [one.title for one in done if one.verdict == "fail"]
         left = [one.title for one in done if one.verdict == "cannot run"]
-        said = f"<b class='broken'>✗ Does not hold: {quoted(failed)}.</b>" if failed else "<b>✓ Nothing that could be checked fails.</b>"
+        said = (
+            f"<b class='broken'>✗ Does not hold: {quoted(failed)}.</b>"
+            if failed
+            else "<b>✓ Nothing that could be checked fails.</b>"
+        )
         also = f" Cannot run: {quoted(left)}." if 0 < len(left) <= FEW else ""
         st.html(f"<p class='verdicts' role='status'>{said} {escape(summary(done))}{also} A row opens to what was compared.</p>")
         st.html(table(done))
@@ -69,7 +77,7 @@ def run(what):
         checking(what)
         return [], False
     label = "Go on" if state.checks_done else "Run the checks"
-    st.button(label, key="check_go", on_click=go, args=(True,), type="primary", icon=":material/play_arrow:")
+    st.button(label, key="check_go", on_click=heard(go), args=(True,), type="primary", icon=":material/play_arrow:")
     if not state.checks_done:
         st.caption("This layer is large: the checks compute it many times.")
     return state.checks_done, False
@@ -109,7 +117,7 @@ def checking(what):
         st.rerun()
     done, total = state.checks_done, count(what.of)
     st.progress(min(len(done) / total, 1.0), f"{len(done)} of {total}: {done[-1].title}")
-    st.button("Stop", key="check_stop", on_click=go, args=(False,), icon=":material/stop:")
+    st.button("Stop", key="check_stop", on_click=heard(go), args=(False,), icon=":material/stop:")
 
 
 def go(on):
@@ -120,13 +128,19 @@ def table(done):
     """Every Check by its group, as HTML: verdict, title and figure, what it means, and unfolded what was compared."""
     from mha_viz.studies.validation import by_group
 
-    parts = [f"<section><h3>{escape(group)}</h3>{''.join(map(row, checks))}</section>" for group, checks in by_group(done).items()]
+    parts = [
+        f"<section><h3>{escape(group)}</h3>{''.join(map(row, checks))}</section>" for group, checks in by_group(done).items()
+    ]
     return f"<div class='checks'>{''.join(parts)}</div>"
 
 
 def row(check):
     name = check.verdict.replace(" ", "-")
-    of = "" if check.verdict == "cannot run" and check.figure is None else f"<span class='figure'>{escape(check.measured)}</span>"
+    of = (
+        ""
+        if check.verdict == "cannot run" and check.figure is None
+        else f"<span class='figure'>{escape(check.measured)}</span>"
+    )
     compared = f"Compared: {check.compared}." if check.compared else "Nothing was compared."
     return (
         f"<details class='check {name}'><summary><span class='verdict'>{MARKS[check.verdict]} {check.verdict}</span> "

@@ -4,7 +4,8 @@ import streamlit as st
 
 from mha_viz.core.rules import Wrong, divisors, head_dim
 from mha_viz.export.markdown import plain
-from mha_viz.pages.draft import CHOICES, SIZES, change_case, change_input, control, draw, prepare_mask, put
+from mha_viz.pages.draft import change_case, change_input, control, prepare_mask, put
+from mha_viz.pages.form import CHOICES, SIZES, WHOLE, draw, give, heard
 from mha_viz.pages.number_field import number_field
 from mha_viz.pages.toolbar import show
 from mha_viz.settings.rules import LONGEST
@@ -13,17 +14,22 @@ from mha_viz.settings.rules import LONGEST
 def controls():
     """Draw every control; the draft holds what they say."""
     with st.sidebar:
-        source()
-        sizes()
-        layer()
-        tokens()
-        masks()
+        every_control()
+
+
+@st.fragment(key="controls")
+def every_control():
+    source()
+    sizes()
+    layer()
+    tokens()
+    masks()
 
 
 def source():
     cases = {"random": "untrained layer, random weights", "tiny": "tiny case, worked by hand"}
     control(
-        "case", st.selectbox, "weights from", options=list(cases), format_func=cases.get, on_change=change_case,
+        "case", st.selectbox, "weights from", options=list(cases), format_func=cases.get, take_all=change_case,
         label_visibility="collapsed", help="Where the weights come from. The tiny case (E 4, H 2, L 3) fits on a blackboard.",
     )  # fmt: skip
 
@@ -92,16 +98,16 @@ def num_heads(E):
         return wanted
     fitting, wanted = divisors(E), st.session_state.setdefault("wanted", st.session_state.draft["num_heads"])
     used = wanted if wanted in fitting else max([d for d in fitting if d <= (wanted or 1)], default=1)
-    st.session_state.draft["num_heads"] = st.session_state.divisor = used
-    st.session_state.pop("num_heads", None)
-    st.selectbox("num_heads", fitting, key="divisor", help=about, on_change=take_divisor)
+    st.session_state.draft["num_heads"] = used
+    give("divisor", used)
+    st.selectbox("num_heads", fitting, key="divisor", help=about, on_change=heard(take_divisor, "divisor"))
     if used != wanted:
         st.caption(f"{plain(wanted)} does not divide {E}: {used} is used")
     return used
 
 
-def take_divisor():
-    put("num_heads", st.session_state.divisor)
+def take_divisor(divisor):
+    put("num_heads", divisor)
     draw(SIZES)
 
 
@@ -125,7 +131,7 @@ def tokens():
         )
     with right:
         cross = flag(
-            "cross", "cross-att.", "Cross-attention: keys and values are a sequence of their own, the source.", rerun=None
+            "cross", "cross-att.", "Cross-attention: keys and values are a sequence of their own, the source.", rerun=WHOLE
         )
     if cross:
         if own:
@@ -140,7 +146,7 @@ def sequence():
     """What the queries are: random tokens or a person's own words. Returns whether they are words."""
     st.markdown("**Input**")
     inputs = {False: "random tokens", True: "your words"}
-    own = either("own_words", "input", inputs, "Equal words get equal embeddings.", on_change=change_input)
+    own = either("own_words", "input", inputs, "Equal words get equal embeddings.", take_all=change_input)
     if own:
         text("words", "Words: each line is one batch item.", rerun=CHOICES)
         number("seed", "seed", "Draws the layer, then the dropout. A word's embedding depends on the word alone.")
@@ -168,8 +174,8 @@ def masks():
     with left:
         flag("causal", "causal", "A query sees itself and what came before.")
     with right:
-        windowed = flag("windowed", "window", "A query sees the keys near itself only.", rerun=None)
-    masked = flag("masked", "own mask", "An attn_mask of your own, L × S, typed or painted on the map.", on_change=prepare_mask)
+        windowed = flag("windowed", "window", "A query sees the keys near itself only.", rerun=WHOLE)
+    masked = flag("masked", "own mask", "An attn_mask of your own, L × S, typed or painted on the map.", take_all=prepare_mask)
     if windowed:
         number("window", "keys in the window", "Itself included, backwards; as far forwards too when not causal.")
     if masked:

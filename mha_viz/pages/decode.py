@@ -6,9 +6,9 @@ import streamlit as st
 
 from mha_viz.core.rules import Wrong, divisors
 from mha_viz.export.markdown import plain
-from mha_viz.pages import draft
+from mha_viz.pages import draft, form
 from mha_viz.pages.decode_numbers import beside_each_other, cache_grows, compared, differences, step_in_words, works
-from mha_viz.pages.draft import CHOICES
+from mha_viz.pages.form import CHOICES, draw, heard
 from mha_viz.pages.looked_at import begin, of_model, say_of_model, say_what_is_wrong, to_save, told, write_address
 from mha_viz.pages.looked_at import current as looked_at
 from mha_viz.pages.messages import say_not_current, say_notes, say_with_mends, say_wrong
@@ -34,9 +34,14 @@ def page():
         st.info(f"Nothing is decoded here. {plain(missing)}", icon=":material/info:")
         write_address()
         return
-    above()
-    toolbar()
-    stage()
+    head, tools, shown = form.rooms("above", "toolbar", "stage")
+    with head:
+        above()
+    with tools:
+        toolbar()
+    with shown:
+        stage()
+    form.drawn()
 
 
 def lacks(trace):
@@ -94,9 +99,16 @@ def toolbar():
             "cache_dtype", st.selectbox, "dtype", view.cache_dtype, options=list(DTYPES), width=120,
             help="The type of weights, cache and both computations.", **visible,
         )  # fmt: skip
-        st.button("Back", icon=":material/arrow_back:", shortcut="Left", on_click=go, args=(-1,), disabled=found.step_of(token) == 0)
+        st.button(
+            "Back",
+            icon=":material/arrow_back:",
+            shortcut="Left",
+            on_click=heard(go),
+            args=(-1,),
+            disabled=found.step_of(token) == 0,
+        )
         last = found.step_of(token) == len(found.decoding.steps) - 1
-        st.button("Next token", icon=":material/arrow_forward:", shortcut="Right", on_click=go, args=(1,), disabled=last)
+        st.button("Next token", icon=":material/arrow_forward:", shortcut="Right", on_click=heard(go), args=(1,), disabled=last)
         keep(found, token, item)
         with lazy_popover("Save", "save") as opened:
             if opened:
@@ -110,14 +122,13 @@ def stage():
     from mha_viz.components import live, measured_width
     from mha_viz.figures.decoding import cache, describe_cache
 
-    st.session_state.staged = True
     found, _ = current()
     view, token, item = st.session_state.view, token_of(found), item_of(found)
     look = {"theme": st.context.theme.type or "light", "width": measured_width("decoding")}
     with st.container(key="stage"):
         st.html(step_in_words(found, token, item) + compared(found, token, item))
         figure = cache(found, lengths(found.decoding, item), token, item, view, **look)
-        live(figure, key="decoding", alt=describe_cache(found, token, item), on_choose=choose)
+        live(figure, key="decoding", alt=describe_cache(found, token, item), on_choose=heard(choose))
         left, right, look = beside_each_other(look)
         with left:
             differences(found, token, item, look)
@@ -145,7 +156,7 @@ def keep(found, token, item):
 def choose(choices):
     """Go to the token of a column that somebody chose."""
     change(token=choices[-1]["key"])
-    draft.draw(BAR)
+    draw(BAR)
 
 
 def go(steps):
@@ -154,7 +165,7 @@ def go(steps):
     decoding = found.decoding
     step = min(max(found.step_of(token_of(found)) + steps, 0), len(decoding.steps) - 1)
     change(token=decoding.steps[step].stop - 1)
-    draft.draw(BAR)
+    draw(BAR)
 
 
 def item_of(found):
@@ -203,7 +214,7 @@ def renamed(wrong):
 
 def mend(right):
     change(**right)
-    draft.draw(CHOICES)
+    draw(CHOICES)
 
 
 def decoded_model(trace, how):

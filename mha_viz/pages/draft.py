@@ -11,15 +11,11 @@ from urllib.parse import parse_qsl, urlencode
 import streamlit as st
 
 from mha_viz.core.rules import Wrong
-from mha_viz.pages.number_field import as_typed
+from mha_viz.pages.form import STAGE, WHOLE, draw, give, heard, renew
 from mha_viz.settings import Settings, View, fit_mask, from_address, read, read_mask, ruled_value, to_address, write_mask
 from mha_viz.settings.settings import TINY
 
 TYPED = ("padding", "source_padding")  # fields that are typed as text and read by settings.read
-PICTURE = ["stage"]  # the fragment of what is shown
-STAGE = ["above", "stage"]  # and what is said of the settings above it
-CHOICES = ["above", "toolbar", "stage"]  # and the toolbar, where there are other items or heads to choose from
-SIZES = ["sizes", *CHOICES]  # and the sidebar's embed_dim, num_heads and the rule between them
 SWITCHES = {  # beside fields that may be None
     "words": "own_words",
     "source_words": "cross",
@@ -49,6 +45,7 @@ def arrive():
     if "draft" in state and query in state.behind and held() != state.written:
         return
     settings, view, notes = from_address(query)
+    renew()
     state.draft, state.behind = {}, []
     for remembered in ("wanted", "left", "left_padding", "typed_limits"):
         state.pop(remembered, None)
@@ -66,9 +63,9 @@ def notes(trace):
 
 
 def held():
-    """All that a person has set, as of now: what the widgets that are drawn hold, the draft of the others, and the View."""
+    """All that a person has set, as of now: the draft and the View."""
     state = st.session_state
-    return {name: state.get(name, value) for name, value in state.draft.items()}, state.view, state.get("paint")
+    return dict(state.draft), state.view, state.get("paint")
 
 
 def raw(values):
@@ -88,11 +85,10 @@ def raw(values):
 
 
 def put(name, value):
-    """Set one widget, before it is drawn. ``control`` hands the value over: set here, it would outlive what a person sets later."""
+    """Set one field; its widget holds it when it is next drawn."""
     if name == "num_heads":
         st.session_state.wanted = value  # also where only divisors are offered
     st.session_state.draft[name] = value
-    st.session_state.pop(name, None)
 
 
 def change(**values):
@@ -104,26 +100,26 @@ def change(**values):
             put(SWITCHES[name], shown[SWITCHES[name]])
 
 
-def change_case():
+def change_case(case):
     """Between the tiny case and the random layer: each comes back as it was left."""
     draft = st.session_state.draft
     left, st.session_state.left = st.session_state.get("left"), dict(draft)
-    case = st.session_state.case
     for name, value in (left or raw(TINY if case == "tiny" else {})).items():
         put(name, value)
     put("case", case)
 
 
-def change_input():
+def change_input(own):
     """Between random tokens and one's own words: each has a padding of its own, words at first none."""
-    state, own = st.session_state, st.session_state.own_words
+    state = st.session_state
     state.left_padding, padding = state.draft["padding"], state.get("left_padding", "" if own else raw({})["padding"])
     put("padding", padding)
     put("own_words", own)
 
 
-def prepare_mask():
+def prepare_mask(masked):
     """Let a mask of one's own begin at the present size, with what it hid before, at first nothing."""
+    put("masked", masked)
     try:
         now = of(values() | {"attn_mask": None})
         put("attn_mask", lines(fit_mask(read_mask(st.session_state.draft["attn_mask"]), now.L, now.S)))
@@ -148,32 +144,31 @@ def lines(mask):
     return write_mask(mask).replace("/", "\n")
 
 
-def control(name, widget, label, rerun=STAGE, on_change=None, **options):
-    """Draw the ``widget`` of the field ``name``, holding what it held when it was last drawn, and keep what it holds now.
+def control(name, widget, label, rerun=STAGE, take_all=None, **options):
+    """Draw the ``widget`` of the field ``name``, holding what the draft says, and return that.
 
-    A change draws the fragments ``rerun`` anew, and nothing else where nothing else says anything new; None: the whole page.
+    A change draws the fragments ``rerun`` anew, and nothing else where nothing else says anything new. ``take_all(value)`` is for a field
+    that others follow: the whole page is drawn.
     """
-    if name not in st.session_state:
-        st.session_state[name] = st.session_state.draft[name]
-    change_of = {"on_change": on_change} if on_change else {"on_change": take, "args": (name, rerun)}
-    st.session_state.draft[name] = widget(label, key=name, **change_of, **options)
+    give(name, st.session_state.draft[name])
+    if take_all is None:
+        how = {"on_change": heard(take, name), "args": (name, rerun)}
+    else:
+        how = {"on_change": heard(take_with_others, name), "args": (take_all,)}
+    widget(label, key=name, **how, **options)
     return st.session_state.draft[name]
 
 
-def take(name, rerun):
+def take(value, name, rerun):
     """Keep what the widget of the field ``name`` holds now, and draw what depends on it."""
-    if name == "attn_mask" and st.session_state.get("paint"):  # the browser's text from before the last cells were painted
-        put(name, st.session_state.draft[name])
-        return
-    st.session_state.draft[name] = as_typed(st.session_state[name])
-    draw(rerun)
+    if name != "attn_mask" or not st.session_state.get("paint"):  # or it is the text from before the last cells were painted
+        st.session_state.draft[name] = value
+        draw(rerun)
 
 
-def draw(fragments):
-    """From a callback: draw these fragments alone, and those that follow any on this page; the whole page for None, before it was
-    drawn once, and to go to another address."""
-    if fragments and st.session_state.get("staged") and st.query_params.to_dict() == st.session_state.address:
-        st.rerun([*dict.fromkeys((*fragments, *st.session_state.follow))])
+def take_with_others(value, take_all):
+    take_all(value)
+    draw(WHOLE)
 
 
 def settings():

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from mha_viz.pages import draft, long
+from mha_viz.pages import draft, form, long
 from mha_viz.pages.explored import begin, current, say_what_is_wrong, trace_of
 from mha_viz.pages.layout_demo import layout_demo
 from mha_viz.pages.save import save
@@ -16,10 +16,14 @@ from mha_viz.sources.source import Source, source_name
 def page():
     begin("explore")
     long.begin()
-    above()
-    toolbar_alone()
-    progress = st.container(key="progress")
-    stage()
+    head, tools, progress, shown = form.rooms("above", "toolbar", "progress", "stage")
+    with head:
+        above()
+    with tools:
+        toolbar_alone()
+    with shown:
+        stage()
+    form.drawn()
     long.go_on(progress)
 
 
@@ -40,7 +44,6 @@ def toolbar_alone():
 @st.fragment(key="stage")
 def stage():
     """What is shown. The controls of the view draw this alone."""
-    st.session_state.staged = True
     settings, trace, _ = current()
     with st.container(key="stage"):
         of = Source(source_name(settings), (trace,), settings)

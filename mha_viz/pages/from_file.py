@@ -8,6 +8,7 @@ import streamlit as st
 
 from mha_viz.core.rules import Wrong
 from mha_viz.export.markdown import plain
+from mha_viz.pages.form import heard, renew
 from mha_viz.pages.messages import say_error
 from mha_viz.pages.number_field import number_field
 from mha_viz.settings import View
@@ -28,7 +29,7 @@ def sidebar():
     """The upload, and a choice among what was opened before."""
     state = st.session_state
     st.file_uploader(
-        "Open a file", TYPES, key="upload", on_change=take_upload,
+        "Open a file", TYPES, key="upload", on_change=heard(take_upload, "upload"),
         help="A recording (recording.save), weights (a state_dict as .safetensors or .pt), or attention maps (.npy, .npz, .safetensors) "
         "from any framework. A token list (.txt, .json) names the rows and columns of what is open, a list for each batch item or one for "
         "all; a blank line begins the next. Nothing leaves this machine. Larger files: python -m mha_viz run FILE.",
@@ -36,21 +37,19 @@ def sidebar():
     opened = state.setdefault("opened", {})
     if current() is not None and opened[current()][0].kind == "weights":
         st.file_uploader(
-            "An input for these weights", TYPES[:5], key="input_upload", on_change=take_input,
+            "An input for these weights", TYPES[:5], key="input_upload", on_change=heard(take_input, "input_upload"),
             help="[N, L, E], as .npy, or named query in .npz or .safetensors. Until then they read random numbers.",
         )  # fmt: skip
     if len(opened) > 1:
-        st.selectbox("opened", list(opened), key="opened_file", index=list(opened).index(current()), on_change=go_to_opened)
+        st.selectbox(
+            "opened", list(opened), key="opened_file", index=list(opened).index(current()), on_change=heard(show, "opened_file")
+        )
 
 
 def current():
     """The name of the file that is looked at, None before one is opened."""
     name = st.session_state.sources.get("file", Opened()).file
     return name if name in st.session_state.get("opened", {}) else None
-
-
-def go_to_opened():
-    show(st.session_state.opened_file)
 
 
 def open_named():
@@ -63,9 +62,8 @@ def open_named():
         take(lambda: look(Path(path).name, Path(path)))
 
 
-def take_upload():
+def take_upload(upload):
     """Look at what was uploaded; open it where nothing has to be asked."""
-    upload = st.session_state.upload
     if upload is not None:
         from mha_viz.sources.files import look
 
@@ -114,11 +112,11 @@ def one_for_all(texts, count):
     return tuple(texts) * count
 
 
-def take_input():
+def take_input(upload):
     """Let the weights that are open read what was uploaded."""
     from mha_viz.sources.files import open_found, read_input
 
-    state, upload = st.session_state, st.session_state.input_upload
+    state = st.session_state
     found, answers, _ = state.opened[current()]
     try:
         query = None if upload is None else read_input(upload.name, upload.getvalue())[0]
@@ -156,6 +154,7 @@ def put(found, answers):
 def show(name):
     """Look at an opened file, at the cause of what went wrong in it if there is one."""
     state = st.session_state
+    renew()
     state.sources["file"] = Opened(name)
     cause = state.opened[name][2].cause
     place = {}
@@ -182,9 +181,9 @@ def questions():
         if found.kind == "weights":
             known_output(found)
         with st.container(horizontal=True):
-            open_it = {"type": "primary", "on_click": open_asked, "args": (found, answers)}
+            open_it = {"type": "primary", "on_click": heard(open_asked), "args": (found, answers)}
             st.button("Open", disabled=len(answers) < len(fields), help="Once every question has an answer.", **open_it)
-            st.button("Not now", on_click=forget)
+            st.button("Not now", on_click=heard(forget))
 
 
 def ask(found, question):
@@ -211,7 +210,7 @@ def known_output(found):
     """What numbers in weights cannot say, an output that is known for an input can."""
     st.file_uploader(
         "Something known tells what is not: query and output of one layer, in one .npz or .safetensors", TYPES[:5], key="known",
-        on_change=try_answers, args=(found,),
+        on_change=heard(try_answers, "known"), args=(found,),
         help="What one attention layer of the model was given, query [N, L, E], and what it gave after its output projection, output. "
         "Every combination of answers is run on it.",
     )  # fmt: skip
@@ -219,11 +218,11 @@ def known_output(found):
         st.success(plain(st.session_state.fitted), icon=":material/check:")
 
 
-def try_answers(found):
+def try_answers(upload, found):
     """Answer the questions as the known output does."""
     from mha_viz.sources.files import agreeing, fits, read_input
 
-    state, upload = st.session_state, st.session_state.known
+    state = st.session_state
     state.fitted = None
     if upload is None:
         return

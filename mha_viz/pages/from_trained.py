@@ -9,6 +9,7 @@ import streamlit as st
 
 from mha_viz.core.rules import Wrong
 from mha_viz.pages import source
+from mha_viz.pages.form import heard
 from mha_viz.pages.number_field import number_field
 from mha_viz.pages.training import train_button
 from mha_viz.pages.warm import trained_run
@@ -31,8 +32,10 @@ def sidebar():
     snapshots(s)
     st.markdown("**Input**")
     text = "Words of your own: a line for each sequence. Empty draws them from the seed."
-    source.hold("words", st.text_area, text, spell=lambda words: words or "", read=lambda typed: typed.strip() or None, height=88,
-                placeholder=placeholder(s), label_visibility="collapsed", help=vocabulary(s))  # fmt: skip
+    source.hold(
+        "words", st.text_area, text, of="model", spell=lambda words: words or "", read=lambda typed: typed.strip() or None, height=88,
+        placeholder=placeholder(s), label_visibility="collapsed", help=vocabulary(s),
+    )  # fmt: skip
     if s.words is None:
         left, right = st.columns(2)
         with left:
@@ -52,7 +55,7 @@ def snapshots(s):
     kept = steps(s.model)
     last = kept[-1]
     source.hold(
-        "snapshot", st.select_slider, "training steps", options=list(kept),
+        "snapshot", st.select_slider, "training steps", of="model", options=list(kept),
         spell=lambda step: last if step is None else step, read=lambda step: None if step == last else step,
         help="The model as it was after so many steps: watch the heads form.",
     )  # fmt: skip
@@ -60,12 +63,16 @@ def snapshots(s):
     playing = state.get("playing", False)
     st.button(
         "Stop" if playing else "Play the training",
-        on_click=play,
+        on_click=heard(play, of=model_now),
         args=(not playing,),
         icon=":material/stop:" if playing else ":material/play_arrow:",
     )
     if playing:
         advance()
+
+
+def model_now():
+    return source.settings().model
 
 
 def play(on):
@@ -112,7 +119,7 @@ def what_if_here(s):
         return
     with folded:
         heads = dict.fromkeys(range(model.num_layers), model.num_heads)
-        what_if(s.interventions, heads, lambda text: source.change(interventions=text))
+        what_if(s.interventions, heads, lambda text: source.change(interventions=text), model_now)
 
 
 def recording():
@@ -156,7 +163,8 @@ def scores(s):
 
     without, found = accuracy(s)
     told = [
-        f"{accuracy_name(name)} <b>{value:.3f}</b>{change(without.accuracy[name], value)}" for name, value in found.accuracy.items()
+        f"{accuracy_name(name)} <b>{value:.3f}</b>{change(without.accuracy[name], value)}"
+        for name, value in found.accuracy.items()
     ]
     told.append(f"loss <b>{loss(found.loss)}</b>{change(without.loss, found.loss, 4)}")
     told.append(f"chance {1 / len(TASKS[MODELS[s.model].task].body):.2f} · {made(s.model)['parameters']:,} parameters")

@@ -4,6 +4,7 @@ import streamlit as st
 
 from mha_viz.export.markdown import plain
 from mha_viz.pages.changes import cell_in_words
+from mha_viz.pages.form import WHOLE, draw, heard
 from mha_viz.pages.toolbar import change
 
 COUNT = 8
@@ -34,7 +35,7 @@ def alike(traces, layer, choice):
     with st.container(horizontal=True, key="alike"):
         for number, one in enumerate(found.heads):
             st.button(
-                f"{names[one.trace]} head {one.head} · {100 * one.distance:.1f} %", key=f"alike_{number}", on_click=change_and_draw,
+                f"{names[one.trace]} head {one.head} · {100 * one.distance:.1f} %", key=f"alike_{number}", on_click=heard(change_and_draw),
                 kwargs={"layer": one.trace, "head": one.head},
             )  # fmt: skip
     for note in found.notes:
@@ -54,15 +55,16 @@ def examples(module, layer, head):
         for number, one in enumerate(strongest(traces, head, COUNT, sink=False)):
             words = cell_in_words(traces[one.trace], one.item, one)
             st.button(
-                plain(f"item {one.item} · {words} · {one.weight:.3f}"), key=f"example_{number}", on_click=show_example, args=(module, one),
+                plain(f"item {one.item} · {words} · {one.weight:.3f}"), key=f"example_{number}",
+                on_click=heard(show_example), args=(module, one),
             )  # fmt: skip
 
 
 def show_example(module, one):
     change(**module.go_to(one), item=one.item, cell=(one.query, one.key))
-    st.rerun()
+    draw(WHOLE)
 
 
 def change_and_draw(**values):
     change(**values)
-    st.rerun()
+    draw(WHOLE)

@@ -6,6 +6,7 @@ import streamlit as st
 
 from mha_viz.core.rules import Wrong
 from mha_viz.export.markdown import plain
+from mha_viz.pages.form import heard, renew
 from mha_viz.pages.messages import say_error, say_notes
 from mha_viz.pages.places import PAGES, enter
 from mha_viz.pages.shapes import chosen_number
@@ -63,6 +64,7 @@ def arrive():
         if as_written or (query in state.get("behind", ()) and state.lesson_place != state.lesson_written):
             place, notes = state.lesson_arrived
             return notes if state.lesson_place == place else []
+    renew()
     fields, notes = {}, []
     for name, text in query.items():
         try:
@@ -109,7 +111,7 @@ def listed(place):
     for number, (name, lesson) in enumerate(LESSONS.items(), 1):
         kind = "secondary" if name == place.lesson else "tertiary"
         st.button(
-            f"{number}. {lesson.title}", key=f"lesson_{name}", type=kind, on_click=go, kwargs={"lesson": name, "revealed": False}
+            f"{number}. {lesson.title}", key=f"lesson_{name}", type=kind, on_click=heard(go), kwargs={"lesson": name, "revealed": False}
         )  # fmt: skip
 
 
@@ -122,11 +124,11 @@ def shown(lesson, place):
     with st.container(horizontal=True, key="lesson_buttons"):
         step("Previous", at, -1, "Left")
         reveal = "Hide the answer" if place.revealed else "Reveal the answer"
-        st.button(reveal, key="reveal", type="primary", shortcut="A", on_click=switch, args=("revealed",))
+        st.button(reveal, key="reveal", type="primary", shortcut="A", on_click=heard(switch), args=("revealed",))
         step("Next", at, +1, "Right")
         present = "Stop presenting" if place.presented else "Present"
         about = "Large type, nothing but the lesson. Arrow keys lead on and back, A shows the answer, T turns dark or light, P ends it."
-        st.button(present, key="present", shortcut="P", help=about, on_click=switch, args=("presented",))
+        st.button(present, key="present", shortcut="P", help=about, on_click=heard(switch), args=("presented",))
         if st.button("Light / dark", key="theme", shortcut="T", help="Turns the page, and its pictures, dark or light."):
             turn_theme()
     try:
@@ -161,7 +163,7 @@ def turn_theme():
 
 def step(label, at, by, key):
     there = 0 <= at + by < len(NAMES)
-    st.button(label, key=label.lower(), disabled=not there, shortcut=key, on_click=leaf, args=(by,))
+    st.button(label, key=label.lower(), disabled=not there, shortcut=key, on_click=heard(leaf), args=(by,))
 
 
 def picture(lesson):
@@ -180,7 +182,12 @@ def picture(lesson):
     of, view = st.session_state.get("lesson_view", (None, None))
     view = view if of == lesson.title else lesson.view()
     drawn, said = (spec, describe) if len(traces) == 1 else (difference_spec, describe_difference)
-    live(drawn(*traces, view, **look), key="picture", alt=said(*traces, view), on_choose=take)
+    live(
+        drawn(*traces, view, **look),
+        key="picture",
+        alt=said(*traces, view),
+        on_choose=heard(take, of=lambda: st.session_state.lesson_place.lesson),
+    )
     st.html(chosen_number(traces[-1], choose(traces[-1], view), None if len(traces) == 1 else traces[0]))
 
 

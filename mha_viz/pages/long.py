@@ -8,7 +8,7 @@ import streamlit as st
 
 from mha_viz.core.memory import memory, readable_size, too_long
 from mha_viz.core.sight import CELLS
-from mha_viz.pages.draft import CHOICES, PICTURE, draw
+from mha_viz.pages.form import CHOICES, PICTURE, draw, give, heard
 from mha_viz.pages.toolbar import change, change_all, show
 from mha_viz.settings import POOLINGS
 
@@ -28,18 +28,18 @@ def part(shape):
     view = st.session_state.view
     for name, side in (("rows", "queries"), ("columns", "keys")):
         typed = st.session_state.get(f"typed_{name}") if st.session_state.get("wrong_view") else None  # it stays to be mended
-        st.session_state[f"view_{name}"] = ", ".join(map(str, getattr(view, name) or ())) if typed is None else typed
+        key = f"view_{name}"
+        give(key, ", ".join(map(str, getattr(view, name) or ())) if typed is None else typed)
         st.text_input(
-            side, key=f"view_{name}", placeholder="all", on_change=take_span, args=(name, shape),
+            side, key=key, placeholder="all", on_change=heard(take_span, key), args=(name, shape),
             help=f"The first of them, and one beyond the last, as in “0, 128”. Up to {CELLS} are shown each, more in blocks. Empty: all.",
         )  # fmt: skip
     how = {"label_visibility": "visible", "horizontal": True, "options": list(POOLINGS), "format_func": POOLING_WORDS.get}
     show("pooling", st.radio, "a block shows", view.pooling, rerun=PICTURE, **how)
 
 
-def take_span(name, shape):
+def take_span(text, name, shape):
     state, before = st.session_state, st.session_state.view
-    text = state[f"view_{name}"]
     change(**{name: tuple(part.strip() for part in text.split(",")) if text.strip() else None})
     beyond = [wrong for wrong in state.view.misfits(*shape) if wrong.argument == name]
     if state.wrong_view is None and beyond:
@@ -120,9 +120,11 @@ def go_on(place):
     with place, st.container(horizontal=True, vertical_alignment="center", key="long_progress"):
         bar = st.progress(maps.done, told(maps))
         if state.get("long_stopped"):
-            st.button("Go on", key="long_go", on_click=stop, args=(False,), icon=":material/play_arrow:")
+            st.button("Go on", key="long_go", on_click=heard(stop), args=(False,), icon=":material/play_arrow:")
             return
-        st.button("Stop", key="long_stop", on_click=stop, args=(True,), icon=":material/stop:", help="What is there stays.")
+        st.button(
+            "Stop", key="long_stop", on_click=heard(stop), args=(True,), icon=":material/stop:", help="What is there stays."
+        )
     begun, before = time.monotonic(), told(maps)
     while not maps.complete and time.monotonic() - begun < SLICE and told(maps) == before:
         next(maps.steps)
@@ -147,7 +149,7 @@ def say_size(trace):
     a_part = any(looked_at(trace, st.session_state.view)[1:3])
     with st.container(horizontal=True, vertical_alignment="center", key="long_size"):
         if a_part:
-            st.button("Whole map", key="long_whole", on_click=change_all, kwargs={"rows": None, "columns": None})
+            st.button("Whole map", key="long_whole", on_click=heard(change_all), kwargs={"rows": None, "columns": None})
         size = readable_size(memory(N, H, L, S, H * trace.call.q.shape[3]))
         how = "Esc in it, or Whole map, leads back." if a_part else "Drag over a large map to look closer."
         st.caption(f"{L:,} × {S:,}: whole, the maps of {items} would take {size}. {how}", width="content")

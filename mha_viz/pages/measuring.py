@@ -1,11 +1,13 @@
-"""Work that is done while somebody watches, who may stop it: what is measured by then stays."""
+"""Work that is done while somebody watches, who may stop it: what is measured by then stays. It ends with the session that began it."""
 
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import streamlit as st
 
+from mha_viz.pages.form import heard
 from mha_viz.studies.profiling import Pace, in_words
 
 PACE, SLICE = 0.7, 0.6  # a slice of so many seconds every PACE, so that a button is heard in between
@@ -21,6 +23,36 @@ class Measuring:
     results: object
     events: Iterator | None
     pace: Pace = field(default_factory=Pace)
+    _at_work: threading.Lock = field(default_factory=threading.Lock)
+
+    def go_on(self):
+        """Take in what comes within SLICE seconds, one event at least. Nothing is left where somebody stops it meanwhile."""
+        until = time.monotonic() + SLICE
+        with self._at_work:
+            while (events := self.events) is not None:
+                try:
+                    self.results.add(next(events))
+                except StopIteration:
+                    return self._end()
+                except Exception:
+                    self._end()
+                    raise
+                if time.monotonic() > until:
+                    return
+
+    def stop(self):
+        """End it, and the processes that it has; from any thread, once the event that is on its way has come."""
+        events, self.events = self.events, None
+        if events is not None:
+            with self._at_work:
+                events.close()
+        self._end()
+
+    def _end(self):
+        """Let the next one begin."""
+        self.events = None
+        if _taken["by"] == id(self):
+            _taken["by"] = None
 
 
 def measuring(name):
@@ -29,37 +61,54 @@ def measuring(name):
 
 
 def begin(name, results, events):
-    st.session_state[f"measuring_{name}"] = Measuring(results, events)
+    """Let this session measure: ``results`` take in the ``events``, None where they are all there is."""
+    end(name)
+    begun = st.session_state[f"measuring_{name}"] = Measuring(results, events)
+    if events is not None:
+        of_session().append(begun)
 
 
 def end(name):
-    del st.session_state[f"measuring_{name}"]
+    """Stop what this session calls ``name``, and forget it."""
+    now = st.session_state.pop(f"measuring_{name}", None)
+    if now is not None:
+        now.stop()
+
+
+def stop_all(begun):
+    for one in begun:
+        threading.Thread(target=one.stop).start()  # it may wait for a call to return, and the server must not
+
+
+@st.cache_resource(scope="session", on_release=stop_all, show_spinner=False)
+def of_session():
+    """All that this session has begun; stopped when its browser is gone."""
+    return []
 
 
 @st.fragment(run_every=PACE)
-def running(name):
-    """How far it is, and the button that stops it. No picture: to draw one would take time from what is timed."""
+def running(name, done="measured", draw=None):
+    """How far it is, and the button that stops it. What ``draw()`` draws takes time from what is timed."""
     now = measuring(name)
     if now is None or now.events is None:
         st.rerun()  # of the page: what was measured is shown
+    about = f"What is {done} by then stays."
     if not mine(now):
-        st.info("Somebody else is measuring on this server: this begins when they have finished.", icon=":material/hourglass:")
+        st.info(
+            "Somebody else is measuring or training on this server: this begins once they are done.",
+            icon=":material/hourglass:",
+        )
         now.pace = Pace()
-        st.button("Stop", key=f"stop_{name}", on_click=stop, args=(name,), icon=":material/stop:")
-        return
-    until = time.monotonic() + SLICE
-    for event in now.events:
-        now.results.add(event)
-        if time.monotonic() > until:
-            break
     else:
-        stop(name)
-        st.rerun()
-    share = now.results.share
-    left = now.pace.left(share)
-    st.progress(share, "Nothing is measured yet …" if left is None else f"{share:.0%} measured, {in_words(left)}")
-    about = "What is measured by then stays."
-    st.button("Stop", key=f"stop_{name}", on_click=stop, args=(name,), icon=":material/stop:", help=about)
+        now.go_on()
+        if now.events is None:
+            st.rerun()
+        share = now.results.share
+        left = now.pace.left(share)
+        st.progress(share, f"Nothing is {done} yet …" if left is None else f"{share:.0%} {done}, {in_words(left)}")
+    st.button("Stop", key=f"stop_{name}", on_click=heard(stop), args=(name,), icon=":material/stop:", help=about)
+    if draw is not None:
+        draw()
 
 
 def mine(now):
@@ -71,9 +120,4 @@ def mine(now):
 
 
 def stop(name):
-    now = measuring(name)
-    if now.events is not None:
-        now.events.close()
-    now.events = None
-    if _taken["by"] == id(now):
-        _taken["by"] = None
+    measuring(name).stop()

@@ -6,7 +6,8 @@ import streamlit as st
 
 from mha_viz.core.rules import Shape
 from mha_viz.export.markdown import plain
-from mha_viz.pages.draft import STAGE, change, raw
+from mha_viz.pages.draft import change, raw
+from mha_viz.pages.form import STAGE, WHOLE, draw, heard
 from mha_viz.pages.toolbar import show
 from mha_viz.settings import spell
 
@@ -18,7 +19,7 @@ def say_wrong(wrong):
         with st.container(horizontal=True, vertical_alignment="center"):
             for number, choice in enumerate(offers(wrong)):
                 label = ", ".join(f"{name} = {spelled(value)}" for name, value in choice.items())
-                st.button(plain(label), key=f"nearest_{number}", on_click=mend, kwargs=choice)
+                st.button(plain(label), key=f"nearest_{number}", on_click=heard(mend), kwargs=choice)
             if wrong.argument in ("embed_dim", "num_heads"):
                 show("verbatim", st.toggle, "PyTorch's own error", st.session_state.view.verbatim, "visible", rerun=STAGE)
         if wrong.argument in ("embed_dim", "num_heads") and st.session_state.view.verbatim:
@@ -32,7 +33,7 @@ def say_with_mends(wrong, mend):
         with st.container(horizontal=True):
             for number, right in enumerate(wrong.nearest):
                 label = ", ".join(f"{name} = {spelled(value)}" for name, value in right.items())
-                st.button(plain(label), key=f"nearest_{number}", on_click=mend, args=(right,))
+                st.button(plain(label), key=f"nearest_{number}", on_click=heard(mend), args=(right,))
 
 
 def say_error(wrong):
@@ -51,7 +52,7 @@ def offers(wrong):
 def mend(**values):
     """Set what was offered; its widgets stand in the sidebar, so the whole page is drawn."""
     change(**values)
-    st.rerun()
+    draw(WHOLE)
 
 
 def say_verbatim():

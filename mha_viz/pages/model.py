@@ -8,7 +8,7 @@ import streamlit as st
 from mha_viz.export.markdown import plain
 from mha_viz.pages import from_file, from_pretrained, from_trained, source
 from mha_viz.pages.checked import Checked, checked
-from mha_viz.pages.draft import CHOICES
+from mha_viz.pages.form import CHOICES, give, heard, rooms
 from mha_viz.pages.messages import say_error, say_notes
 from mha_viz.pages.stage import changed_trace
 from mha_viz.pages.toolbar import show
@@ -27,17 +27,21 @@ def begin():
     with st.sidebar:
         choose_source()
         here().sidebar()
-    warm_up()
-    found = here().recording()
-    for wrong in source.wrongs():
-        say_error(wrong)
-    if st.session_state.source == "file":
-        from_file.questions()
-    if found is None or not found.traces:
-        say_notes(source.notes())
-        st.markdown(here().nothing() if found is None else f"This recording holds no attention. {plain(' '.join(found.notes))}")
-        source.write_address()  # no picture is drawn that would
-        return False
+    (said,) = rooms("source")
+    with said:
+        warm_up()
+        found = here().recording()
+        for wrong in source.wrongs():
+            say_error(wrong)
+        if st.session_state.source == "file":
+            from_file.questions()
+        if found is None or not found.traces:
+            say_notes(source.notes())
+            st.markdown(
+                here().nothing() if found is None else f"This recording holds no attention. {plain(' '.join(found.notes))}"
+            )
+            source.write_address()  # no picture is drawn that would
+            return False
     return True
 
 
@@ -47,10 +51,10 @@ def here():
 
 
 def choose_source():
-    st.session_state.view_source = st.session_state.source
+    give("view_source", st.session_state.source)
     st.segmented_control(
         "source", list(SOURCES), format_func=WORDS.get, key="view_source", required=True, label_visibility="collapsed", width="stretch",
-        on_change=lambda: source.choose_source(st.session_state.view_source),
+        on_change=heard(source.choose_source, "view_source"),
     )  # fmt: skip
 
 

@@ -4,8 +4,8 @@ import streamlit as st
 
 from mha_viz.core.memory import too_long
 from mha_viz.export.markdown import plain
-from mha_viz.pages import from_trained, long, source
-from mha_viz.pages.draft import CHOICES, draw
+from mha_viz.pages import form, from_trained, long, source
+from mha_viz.pages.form import CHOICES, draw, heard
 from mha_viz.pages.head_panel import head_panel
 from mha_viz.pages.messages import say_notes
 from mha_viz.pages.model import begin, checks, choose_layer, here, layer, looked_at
@@ -22,11 +22,16 @@ def page():
     if not begin():
         return
     long.begin()
-    above()
-    toolbar_alone()
-    progress = st.container(key="progress")
-    stage()
-    table()
+    head, tools, progress, shown, below = form.rooms("above", "toolbar", "progress", "stage", "table")
+    with head:
+        above()
+    with tools:
+        toolbar_alone()
+    with shown:
+        stage()
+    with below:
+        table()
+    form.drawn()
     long.go_on(progress)
 
 
@@ -96,7 +101,7 @@ def draw_overview(traces, index):
         draw(CHOICES)
 
     figure = spec(traces, view, index, theme=st.context.theme.type or "light", width=measured_width("overview"))
-    live(figure, key="overview", alt=describe(traces, view, index), on_choose=choose, on_look=look_again)
+    live(figure, key="overview", alt=describe(traces, view, index), on_choose=heard(choose), on_look=heard(look_again))
 
 
 @st.fragment(key="toolbar")
@@ -109,7 +114,6 @@ def toolbar_alone():
 @st.fragment(key="stage")
 def stage():
     """What is shown of the chosen layer."""
-    st.session_state.staged = True
     index, module = layer()[0], here()
     subject = Subject(looked_at(), index, source.settings(), source.spelled, source.unspelled, module.trace_of)
     with st.container(key="stage"):
@@ -143,7 +147,9 @@ def table():
         statistics_table(lambda: [for_table(trace)], view)
         st.caption("What compares all layers is left out: some are too long for maps of theirs to be whole.")
     else:
-        head_panel(here(), traces, index, choose(shown_trace(changed_trace(trace, view)[0], view), view))  # what the picture shows
+        head_panel(
+            here(), traces, index, choose(shown_trace(changed_trace(trace, view)[0], view), view)
+        )  # what the picture shows
         statistics_table(lambda: traces, view)
     long.carry_on()
     folded = st.expander("Validate this layer", key="checks", on_change="rerun")  # run while it is open

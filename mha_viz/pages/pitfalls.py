@@ -6,12 +6,13 @@ import streamlit as st
 
 from mha_viz.core.rules import Wrong
 from mha_viz.export.markdown import plain
-from mha_viz.pages import draft
+from mha_viz.pages import draft, form
 from mha_viz.pages.controls import sequence, sizes, source
+from mha_viz.pages.form import CHOICES, STAGE, draw, give, heard
 from mha_viz.pages.looked_at import begin, of_model, say_of_model, told, write_address
 from mha_viz.pages.looked_at import current as looked_at
 from mha_viz.pages.messages import mend, say_error, say_not_current, say_notes, say_wrong, spelled
-from mha_viz.pages.number_field import as_typed, number_field
+from mha_viz.pages.number_field import number_field
 from mha_viz.pages.toolbar import change
 from mha_viz.pages.warm import shared_trace
 from mha_viz.settings import Settings
@@ -31,20 +32,30 @@ LAYER = (
 
 def page():
     if begin("pitfalls", sidebar):
-        above()
-        symptoms()
-        stage()
+        head, tools, shown = form.rooms("above", "toolbar", "stage")
+        with head:
+            above()
+        with tools:
+            symptoms()
+        with shown:
+            stage()
+        form.drawn()
 
 
 def sidebar():
     with st.sidebar:
-        source()
-        sizes()
-        sequence()
-        st.caption(
-            "Experiments run on this layer and the first 8 tokens of its first 3 items; a few bring numbers of their own, and all their "
-            "own masks."
-        )
+        layer_controls()
+
+
+@st.fragment(key="controls")
+def layer_controls():
+    source()
+    sizes()
+    sequence()
+    st.caption(
+        "Experiments run on this layer and the first 8 tokens of its first 3 items; a few bring numbers of their own, and all their "
+        "own masks."
+    )
 
 
 @st.fragment(key="above")
@@ -67,12 +78,12 @@ def symptoms():
     """The symptom that a person sees: only what may be its cause is offered."""
     from mha_viz.analysis.pitfalls import SYMPTOMS
 
-    st.session_state.pitfall_symptom = symptom() or None
+    give("pitfall_symptom", symptom() or None)
     st.pills(
         "What do you see?",
         SYMPTOMS,
         key="pitfall_symptom",
-        on_change=choose_symptom,
+        on_change=heard(choose_symptom, "pitfall_symptom"),
         help="Offers the pitfalls that may look like this.",
     )
 
@@ -80,7 +91,6 @@ def symptoms():
 @st.fragment(key="stage")
 def stage():
     """The pitfalls to choose from, and the one that is chosen."""
-    st.session_state.staged = True
     with st.container(key="stage"):
         offered, shown = st.columns([2, 7], gap="medium")
         chosen, values = choice()
@@ -137,28 +147,28 @@ def offers():
     return [name for name, one in PITFALLS.items() if symptom() in (*one.symptoms, "")]
 
 
-def choose_symptom():
-    change(symptom=st.session_state.pitfall_symptom or "")
+def choose_symptom(named):
+    change(symptom=named or "")
     if choice()[0].name not in offers():
         change(pitfall=offers()[0])
-    draft.draw(["above", "toolbar", "stage"])
+    draw(CHOICES)
 
 
 def pick(chosen):
     from mha_viz.analysis.pitfalls import PITFALLS
 
     names = offers()
-    st.session_state.pitfall_name = chosen.name if chosen.name in names else None
+    give("pitfall_name", chosen.name if chosen.name in names else None)
     count = f"{len(names)} pitfalls" if len(names) != 1 else "1 pitfall"
     st.radio(
-        count, names, key="pitfall_name", format_func=lambda name: PITFALLS[name].title, on_change=choose_pitfall,
+        count, names, key="pitfall_name", format_func=lambda name: PITFALLS[name].title, on_change=heard(choose_pitfall, "pitfall_name"),
         help="Each is an experiment on the layer that the sidebar sets.",
     )  # fmt: skip
 
 
-def choose_pitfall():
-    change(pitfall=st.session_state.pitfall_name)
-    draft.draw(["above", "stage"])
+def choose_pitfall(name):
+    change(pitfall=name)
+    draw(STAGE)
 
 
 # What is shown of it
@@ -178,8 +188,9 @@ def knobs(chosen, values):
     with st.container(horizontal=True, key="knobs"):
         for knob in chosen.knobs:
             key = f"knob_{knob.name}"
-            st.session_state[key] = values[knob.name]
-            take = {"on_change": turn, "args": (chosen.name, values, knob.name), "help": knob.help, "key": key}
+            give(key, values[knob.name])
+            take = {"on_change": heard(turn, key, lambda: choice()[0].name), "args": (chosen.name, knob.name)}
+            take |= {"help": knob.help, "key": key}
             if knob.choices:
                 st.selectbox(knob.name, knob.choices, width=270 if max(map(len, knob.choices)) > 12 else 150, **take)
             else:
@@ -187,11 +198,11 @@ def knobs(chosen, values):
                 number_field(label, min_value=knob.least, max_value=knob.most, width=190, **take)
 
 
-def turn(name, values, knob):
+def turn(value, name, knob):
     from mha_viz.analysis.pitfalls.spelling import spelled as spelled_pitfall
 
-    change(pitfall=spelled_pitfall(name, values | {knob: as_typed(st.session_state[f"knob_{knob}"])}))
-    draft.draw(["above", "stage"])
+    change(pitfall=spelled_pitfall(name, choice()[1] | {knob: value}))
+    draw(STAGE)
 
 
 def experiment(chosen, values):
@@ -228,7 +239,7 @@ def say_needed(needed, can_mend):
     say_error(needed)
     for one in needed.nearest if can_mend else ():
         label = ", ".join(f"{name} = {spelled(value)}" for name, value in one.items())
-        st.button(plain(label), key="needed", on_click=mend, kwargs=one)
+        st.button(plain(label), key="needed", on_click=heard(mend), kwargs=one)
 
 
 def maps(found):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from mha_viz.pages import draft, source
+from mha_viz.pages import draft, form, source
 
 STYLE = Path(__file__).with_name("style.css")
 PAGES = {  # by the name of their file
@@ -17,7 +17,18 @@ PAGES = {  # by the name of their file
 }  # fmt: skip
 OF_EITHER = ("steps", "decode", "pitfalls", "validate")
 ADDRESSES = {"explore": draft.address, "models": source.address}  # of what these two, and the pages OF_EITHER, look at
-OWN = ("view", "address", "behind", "written", "notes", "arrived", "typed_limits", "wrong_view", "wrong_what_if", "typed_what_if")
+OWN = (
+    "view",
+    "address",
+    "behind",
+    "written",
+    "notes",
+    "arrived",
+    "typed_limits",
+    "wrong_view",
+    "wrong_what_if",
+    "typed_what_if",
+)
 
 
 def enter(page, follow=()):
@@ -32,18 +43,18 @@ def enter(page, follow=()):
     state.page, state.place, state.looked_at = page, now, now if now in ADDRESSES else looked_at()
     state.follow = (*follow, "pages") if now in ADDRESSES else follow  # links between these say what is set
     places = state.setdefault("places", {})
+    if (before, was) != (page, now):
+        form.renew()
     if was not in (None, now):
         places[was] = {name: state.pop(name) for name in OWN if name in state}
         state.update(places.get(now, {}))
-    elif before != page:
-        for name in state.get("draft", ()):  # widgets of the same name on the other page: this one's take what they held from the draft
-            state.pop(name, None)
-        if source.named(query) in map(source.named, state.get("behind", ())):  # the link was drawn before what was changed since
-            state.address, state.behind = query, []
-    if (before, was) != (page, now):
-        state.pop("staged", None)  # nothing of this page is drawn yet
+    elif before != page and source.named(query) in map(
+        source.named, state.get("behind", ())
+    ):  # the link was drawn before what was changed since
+        state.address, state.behind = query, []
     if before == page and was not in (None, now):
         st.query_params.from_dict(query)  # a link to the page that one is on leaves the browser's address as it was
+    form.begin()
     links()
 
 

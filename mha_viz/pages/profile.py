@@ -7,6 +7,7 @@ import streamlit as st
 
 from mha_viz.core.rules import Wrong
 from mha_viz.export.markdown import plain
+from mha_viz.pages.form import heard
 from mha_viz.pages.measuring import begin, measuring, running
 from mha_viz.pages.messages import say_error, say_notes, say_with_mends
 from mha_viz.pages.number_field import as_typed, number_field
@@ -115,7 +116,8 @@ def buttons(profile):
         why = "Off while a class is served (run --class): it would take the processor from everybody." if off else None
         st.button(
             "Measure" if found is None else "Measure again", key="profile_go", type="primary", icon=":material/timer:", help=why,
-            disabled=off or profile is None or (found is not None and found.events is not None), on_click=measure_it, args=(profile,),
+            disabled=off or profile is None or (found is not None and found.events is not None),
+            on_click=heard(measure_it), args=(profile,),
         )  # fmt: skip
         if found is not None and found.events is None:
             st.download_button(
@@ -123,7 +125,12 @@ def buttons(profile):
                 help="Every time that was measured, with the machine, versions and the command that measures the same.",
             )  # fmt: skip
         with st.popover("Open saved numbers"):
-            st.file_uploader("what “Save the numbers”, profile --json or quality wrote", key="profile_file", type="json", on_change=load)
+            st.file_uploader(
+                "what “Save the numbers”, profile --json or quality wrote",
+                key="profile_file",
+                type="json",
+                on_change=heard(load, "profile_file"),
+            )
     wrong = st.session_state.pop("profile_wrong", None)
     if wrong is not None:
         say_error(wrong)
@@ -148,22 +155,22 @@ def text_of(results):
     return as_json(results)
 
 
-def load():
+def load(uploaded):
     """Show the numbers of a file, and set what they were measured of."""
     from mha_viz.studies.quality import Quality, read_measured
 
     state = st.session_state
-    if state.profile_file is None:
+    if uploaded is None:
         return
     try:
-        results = read_measured(state.profile_file.getvalue().decode("utf-8", "replace"))
+        results = read_measured(uploaded.getvalue().decode("utf-8", "replace"))
     except Wrong as wrong:
         state.profile_wrong = wrong
         return
     if isinstance(results, Quality):
         begin("quality", results, None)
         return
-    state.profile_name = state.profile_file.name
+    state.profile_name = uploaded.name
     begin("profile", results, None)
     hold(vars(results.profile))
 
@@ -173,7 +180,9 @@ def shown(results, profile):
     from mha_viz.figures.profile import length_of
 
     if results.profile != profile:
-        st.html(f"<p class='not-current'><b>Not current.</b> Shown is what <code>{escape(results.command)}</code> measured.</p>")
+        st.html(
+            f"<p class='not-current'><b>Not current.</b> Shown is what <code>{escape(results.command)}</code> measured.</p>"
+        )
     (st.warning if results.busy else st.caption)(plain(results.trust))
     lengths = [length for length in results.profile.seq_len if length_of(results, length) == length]
     if not any(row.seconds or row.peak is not None for row in results.rows):

@@ -6,6 +6,7 @@ from html import escape
 import streamlit as st
 
 from mha_viz.export.markdown import plain
+from mha_viz.pages.form import heard
 from mha_viz.pages.measuring import begin, end, measuring, running
 from mha_viz.pages.save import OnScreen, keep_for_saving, save
 from mha_viz.pages.toolbar import lazy_popover
@@ -23,7 +24,9 @@ def quality_beside():
     if found is not None:
         quality = found.results
     else:
-        task = st.selectbox("task", shipped_tasks(), key="quality_task", width=220, help="What is trained with each head count.")
+        task = st.selectbox(
+            "task", shipped_tasks(), key="quality_task", width=220, help="What is trained with each head count."
+        )
         quality = shipped(task)
     trial = quality.trial
     st.html(
@@ -40,7 +43,15 @@ def quality_beside():
     why = "Off while a class is served (run --class): it would take the processor from everybody." if off else None
     words = f"Train a short version here: {len(here.num_heads)} head counts, {here.steps} steps, {len(here.seeds)} seed"
     with st.container(horizontal=True):
-        st.button(words, key="quality_go", icon=":material/model_training:", disabled=off, help=why, on_click=train_it, args=(here,))
+        st.button(
+            words,
+            key="quality_go",
+            icon=":material/model_training:",
+            disabled=off,
+            help=why,
+            on_click=heard(train_it),
+            args=(here,),
+        )
         with lazy_popover("Save", PLACE) as opened:
             if opened:
                 save(PLACE)
@@ -50,7 +61,7 @@ def quality_beside():
                 "Save the numbers", lambda: text_of(quality), f"quality-{trial.task}.json", "application/json", key="quality_numbers",
                 on_click="ignore", help=about,
             )  # fmt: skip
-            st.button("Show the full one again", key="quality_full", on_click=end, args=("quality",))
+            st.button("Show the full one again", key="quality_full", on_click=heard(end), args=("quality",))
 
 
 def train_it(trial):

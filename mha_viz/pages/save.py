@@ -9,7 +9,7 @@ import streamlit as st
 
 from mha_viz.core.rules import Wrong
 from mha_viz.export.markdown import plain
-from mha_viz.pages.draft import PICTURE, draw
+from mha_viz.pages.form import PICTURE, draw, give, heard
 
 DRESS = {  # how a saved picture is dressed, at first as it is on screen: fields of Figure, and the format
     "format": "PNG", "scale": 2, "theme": "as on screen", "transparent": False, "title": True, "labels": True, "bar": True, "legend": True,
@@ -96,7 +96,7 @@ def picture(saved):
         return
     name, key = f"{figure.out} ({'as on screen' if not dressed() else told(figure)})", f"{place}_now"
     if dress["format"] in ("PNG", "SVG"):
-        st.button(f"Save {plain(name)}", key=key, type="primary", on_click=ask, args=(saved, figure))
+        st.button(f"Save {plain(name)}", key=key, type="primary", on_click=heard(ask), args=(saved, figure))
         if wrong := st.session_state.pop("wrong_saving", None):
             say(wrong)
         if not saved[0].live:
@@ -131,12 +131,12 @@ def choose_dress(on_screen):
 def held(place, name, widget, label, label_visibility="collapsed", **options):
     """The widget of one field of the dress, which outlives the popover."""
     key = f"{place}_{name}"
-    st.session_state[key] = st.session_state.dress[name]
-    widget(label, key=key, on_change=take, args=(place, name), label_visibility=label_visibility, **options)
+    give(key, st.session_state.dress[name])
+    widget(label, key=key, on_change=heard(take, key), args=(name,), label_visibility=label_visibility, **options)
 
 
-def take(place, name):
-    st.session_state.dress[name] = st.session_state[f"{place}_{name}"]
+def take(value, name):
+    st.session_state.dress[name] = value
 
 
 def dressed():
@@ -217,8 +217,16 @@ def numbers(saved):
     st.markdown("**Numbers**")
     about = {
         "csv": ("CSV", "text/csv", "The weights of the heads that are shown and of their average: a line per cell."),
-        "npz": ("NPZ", "application/zip", "Every tensor by name, and the settings; mha_viz.load opens it, and so does this app."),
-        "safetensors": ("Recording", "application/octet-stream", "q, k, v, masks and settings: small, and opened as the other is."),
+        "npz": (
+            "NPZ",
+            "application/zip",
+            "Every tensor by name, and the settings; mha_viz.load opens it, and so does this app.",
+        ),
+        "safetensors": (
+            "Recording",
+            "application/octet-stream",
+            "q, k, v, masks and settings: small, and opened as the other is.",
+        ),
         "statistics": ("Statistics", "text/csv", "Ten statistics of every head, a line each."),
     }
     if saved[0].shown.sight is not None:

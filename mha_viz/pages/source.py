@@ -10,8 +10,8 @@ from urllib.parse import parse_qsl, urlencode
 import streamlit as st
 
 from mha_viz.core.rules import Wrong, one_of
+from mha_viz.pages.form import give, heard, renew
 from mha_viz.pages.from_file import Opened
-from mha_viz.pages.number_field import as_typed
 from mha_viz.settings import View, from_address, to_address
 from mha_viz.sources.pretrained import Pretrained
 from mha_viz.sources.trained import Trained
@@ -27,6 +27,7 @@ def arrive():
         return
     if "view" in state and query in state.behind and (settings(), state.view) != state.written:
         return  # somebody quick changed a second thing before the address of the first has reached the browser
+    renew()
     source, fields, view, notes = read_address(query)
     here, more = fitting(KINDS[source], fields)
     notes += more
@@ -84,7 +85,8 @@ def settings():
 
 def choose_source(source):
     state = st.session_state
-    state.source, state.wrong_source, state.typed = source, None, {}
+    renew()
+    state.source, state.wrong_source, state.typed, state.playing = source, None, {}, False
     state.view = replace(View(), colors=state.view.colors, scale=state.view.scale)
 
 
@@ -106,22 +108,23 @@ def let_go(*names):
         st.session_state.typed.pop(name, None)
 
 
-def hold(name, widget, label, spell=None, read=None, with_it=(), **options):
+def hold(name, widget, label, spell=None, read=None, with_it=(), of=None, **options):
     """The widget of the field ``name``, holding what the settings say; ``spell`` and ``read`` are between the field and its widget.
-    The fields ``with_it`` go back to their defaults when it changes.
+    The fields ``with_it`` go back to their defaults when it changes. A field that only means something beside the present value of the
+    field ``of`` names that.
 
     What is wrong stays in the widget to be mended.
     """
     key, state = f"source_{name}", st.session_state
     value = getattr(settings(), name)
-    state[key] = state.typed[name][0] if name in state.typed else spell(value) if spell else value
-    return widget(label, key=key, on_change=_take, args=(name, read, with_it), **options)
+    give(key, state.typed[name][0] if name in state.typed else spell(value) if spell else value)
+    about = None if of is None else lambda: getattr(settings(), of)
+    return widget(label, key=key, on_change=heard(_take, key, about), args=(name, read, with_it), **options)
 
 
-def _take(name, read, with_it):
+def _take(value, name, read, with_it):
     state = st.session_state
     state.playing = False  # somebody looks at something else
-    value = as_typed(state[f"source_{name}"])
     before = settings()
     defaults = {other: type(before).__dataclass_fields__[other].default for other in with_it}
     try:

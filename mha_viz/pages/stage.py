@@ -11,6 +11,7 @@ from mha_viz.core.rules import Wrong
 from mha_viz.export.markdown import plain
 from mha_viz.pages import long
 from mha_viz.pages.changes import changes
+from mha_viz.pages.form import heard
 from mha_viz.pages.messages import say_error, say_findings, say_notes, say_wrong_view
 from mha_viz.pages.number_panel import number_panel
 from mha_viz.pages.save import OnScreen, keep_for_saving
@@ -73,13 +74,16 @@ def heads_and_average(subject, choose_cells, on_look=None):
             say_findings(changed, subject.settings)
         if changed is not subject.trace:
             what = told(read_interventions(view.what_if))
-            st.caption(f"What if: {plain(' '.join(what))} In this layer alone; the picture shows what it would do with the same input.")
+            st.caption(
+                f"What if: {plain(' '.join(what))} In this layer alone; the picture shows what it would do with the same input."
+            )
     look = {"theme": st.context.theme.type or "light", "width": measured_width("picture")}
     figure, alt = page(shown, **look)
     sight = trace.tokens.sight
+    zooms = {} if sight is None or sight.exact else {"on_zoom": heard(long.zoom(trace))}
     live(
-        figure, key="picture", alt=alt, on_choose=lambda choices: choose_cells(long.placed(trace, choices)), on_reset=let_go,
-        on_look=on_look, on_zoom=None if sight is None or sight.exact else long.zoom(trace), save=st.session_state.get("saving"),
+        figure, key="picture", alt=alt, on_choose=heard(lambda choices: choose_cells(long.placed(trace, choices))), on_reset=heard(let_go),
+        save=st.session_state.get("saving"), **zooms, **({} if on_look is None else {"on_look": heard(on_look)}),
     )  # fmt: skip
     st.html(chosen_number(trace, choice, pinned) + what_average_hides(trace, choice.item))
     with st.container(key="compared"):

@@ -5,6 +5,7 @@ import math
 import streamlit as st
 
 from mha_viz.export.markdown import plain
+from mha_viz.pages.form import WHOLE, draw, heard
 from mha_viz.pages.toolbar import change
 
 
@@ -27,12 +28,12 @@ def statistics_table(given, view):
         for name, one in STATISTICS.items()
     }
 
-    def go_to():
-        chosen = st.session_state.statistics_chosen["selection"]["rows"]
+    def go_to(held):
+        chosen = held["selection"]["rows"]
         if chosen:
             row = table.rows[chosen[0]]
             change(layer=row.trace, head=row.head, cell=None)
-            st.rerun()
+            draw(WHOLE)
 
     folded.caption("Of the batch item that is shown. Click a column's name to sort, a row's left edge to see the head.")
     folded.dataframe(
@@ -40,7 +41,7 @@ def statistics_table(given, view):
         hide_index=True,
         column_config=config,
         key="statistics_chosen",
-        on_select=go_to,
+        on_select=heard(go_to, "statistics_chosen"),
         selection_mode="single-row",
         placeholder="n/a",
     )

@@ -6,8 +6,8 @@ from html import escape
 import streamlit as st
 
 from mha_viz.export.markdown import plain
-from mha_viz.pages import draft
-from mha_viz.pages.draft import CHOICES
+from mha_viz.pages import form
+from mha_viz.pages.form import CHOICES, draw, give, heard
 from mha_viz.pages.looked_at import begin, current, file_name, say_what_is_wrong, to_save, write_address
 from mha_viz.pages.looked_at import told as told_of_layer
 from mha_viz.pages.messages import say_wrong_view
@@ -27,12 +27,20 @@ def page():
         return
     if current().trace.off:
         say_what_is_wrong()
-        st.info("A head is off in this recording, and its numbers are another's: record it with its heads on.", icon=":material/info:")
+        st.info(
+            "A head is off in this recording, and its numbers are another's: record it with its heads on.",
+            icon=":material/info:",
+        )
         write_address()
         return
-    above()
-    toolbar_alone()
-    stage()
+    head, tools, shown = form.rooms("above", "toolbar", "stage")
+    with head:
+        above()
+    with tools:
+        toolbar_alone()
+    with shown:
+        stage()
+    form.drawn()
 
 
 @st.fragment(key="above")
@@ -60,8 +68,8 @@ def toolbar_alone():
 
 def pick(name, label, options, value, take, width, words):
     key = f"follow_{name}"
-    st.session_state[key] = value
-    st.selectbox(label, options, key=key, format_func=words, on_change=take, width=width)
+    give(key, value)
+    st.selectbox(label, options, key=key, format_func=words, on_change=heard(take, key), width=width)
 
 
 def pick_token(name, label, count, value, tokens):
@@ -71,8 +79,8 @@ def pick_token(name, label, count, value, tokens):
         pick(name, label, list(range(count)), value, choose_cell, 170, words.__getitem__)
         return
     key = f"follow_{name}"
-    st.session_state[key] = value
-    number_field(label, min_value=0, max_value=count - 1, key=key, on_change=choose_cell, width=170)
+    give(key, value)
+    number_field(label, min_value=0, max_value=count - 1, key=key, on_change=heard(choose_cell, key), width=170)
 
 
 def chosen(trace):
@@ -81,16 +89,15 @@ def chosen(trace):
     return choose(trace, st.session_state.view)
 
 
-def choose_head():
+def choose_head(head):
     """Another head, or all of them: the query that is followed stays."""
-    head = st.session_state.follow_head
     change(together=head < 0, cell=cell_asked(), **({} if head < 0 else {"head": head}))
-    draft.draw(CHOICES)
+    draw(CHOICES)
 
 
-def choose_cell():
+def choose_cell(_):
     change(cell=cell_asked())
-    draft.draw(CHOICES)
+    draw(CHOICES)
 
 
 def cell_asked():
@@ -100,7 +107,6 @@ def cell_asked():
 @st.fragment(key="stage")
 def stage():
     """The step that is shown, and the way to the others."""
-    st.session_state.staged = True
     looked = current()
     trace = looked.trace
     walked = walked_now(trace)
@@ -158,10 +164,10 @@ def ways(steps, step):
     """The tutorial's five steps, those of this layer, the buttons and keys that lead forward and back, and what saves this one."""
     number = steps.index(step)
     with st.container(horizontal=True, vertical_alignment="center", key="ways"):
-        st.button("Back", key="step_back", on_click=go, args=(steps, number - 1), disabled=number == 0, shortcut="Left")
+        st.button("Back", key="step_back", on_click=heard(go), args=(steps, number - 1), disabled=number == 0, shortcut="Left")
         either("step", {name: SHORT[name] for name in steps}, step)
         last = number == len(steps) - 1
-        st.button("Forward", key="step_on", on_click=go, args=(steps, number + 1), disabled=last, shortcut="Right")
+        st.button("Forward", key="step_on", on_click=heard(go), args=(steps, number + 1), disabled=last, shortcut="Right")
         with lazy_popover("Save", "save") as opened:
             if opened:
                 save()
@@ -176,7 +182,7 @@ def either(name, words, value):
     """One of a few values of the View's field ``name``, a button each: a control of several would keep the arrow keys to itself."""
     for option, label in words.items():
         st.button(
-            label, key=f"{name}_{option}", type="primary" if option == value else "secondary", on_click=change, kwargs={name: option}
+            label, key=f"{name}_{option}", type="primary" if option == value else "secondary", on_click=heard(change), kwargs={name: option}
         )  # fmt: skip
 
 
@@ -259,7 +265,9 @@ def drawn(step, walked, batch_first):
     figure = steps.picture(tensors, st.context.theme.type or "light", width, summed=step == "project")
     alt, bare = steps.describe(tensors), {"displayModeBar": False}
     if any(one.kind == "signed" for one in tensors):
-        st.html("<p class='mode'>Blue above zero, orange below, the stronger the larger within its tensor; hatched: hidden by a mask.</p>")
+        st.html(
+            "<p class='mode'>Blue above zero, orange below, the stronger the larger within its tensor; hatched: hidden by a mask.</p>"
+        )
     st.plotly_chart(figure, key=f"step_picture_{step}", theme=None, alt=alt, width="content", config=bare)
 
 

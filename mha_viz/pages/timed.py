@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import streamlit as st
 
 from mha_viz.pages.decode_numbers import draw, section
+from mha_viz.pages.form import heard
 
 PACE, SLICE = 0.3, 0.2  # a slice of so many seconds every PACE, so that a button is heard in between
 
@@ -31,7 +32,12 @@ def timings(found, look):
     if measuring is not None and measuring.left is not None:
         running()
         return
-    st.button("Time both on this machine" if measuring is None else "Time both again", key="time_both", on_click=begin, args=(of,))
+    st.button(
+        "Time both on this machine" if measuring is None else "Time both again",
+        key="time_both",
+        on_click=heard(begin),
+        args=(of,),
+    )
     if measuring is not None and measuring.done:
         shown(measuring.done, look)
 
@@ -61,7 +67,7 @@ def running():
     last = measuring.done[-1]
     words = f"{last.length} tokens: {last.cached:.3f} s with the cache, {last.again:.3f} s without"
     st.progress(len(measuring.done) / len(LENGTHS), words)
-    st.button("Stop", key="time_stop", on_click=stop, icon=":material/stop:", help="What is measured by then stays.")
+    st.button("Stop", key="time_stop", on_click=heard(stop), icon=":material/stop:", help="What is measured by then stays.")
 
 
 def stop():

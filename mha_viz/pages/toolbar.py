@@ -5,9 +5,7 @@ from dataclasses import replace
 import streamlit as st
 
 from mha_viz.core.rules import Wrong
-from mha_viz.pages import draft
-from mha_viz.pages.draft import CHOICES, PICTURE, STAGE
-from mha_viz.pages.number_field import as_typed
+from mha_viz.pages.form import CHOICES, PICTURE, STAGE, draw, give, heard
 from mha_viz.settings import ARRANGEMENTS, COLORS, PICTURES, SCALES, WEIGHTINGS, View
 from mha_viz.settings.interventions import read_interventions
 
@@ -62,11 +60,11 @@ def toolbar(trace, view, save, can_change=True, part=None):
                 if shown:
                     change_layer(trace, view)
         if view.pinned is None:
-            st.button("Pin as A", on_click=pin, help="Keep this as A; change anything, and see A, B and B − A.")
+            st.button("Pin as A", on_click=heard(pin), help="Keep this as A; change anything, and see A, B and B − A.")
         else:
-            st.button("Unpin A", on_click=change_all, kwargs={"pinned": None})
+            st.button("Unpin A", on_click=heard(change_all), kwargs={"pinned": None})
         about = "Reset the view: heads, order, scale, zoom and cell. Settings stay. Esc in the picture lets go of the cell."
-        st.button("Reset view", on_click=reset, help=about)
+        st.button("Reset view", on_click=heard(reset), help=about)
 
 
 def change_layer(trace, view):
@@ -79,9 +77,9 @@ def change_layer(trace, view):
         for one in read_interventions(text):
             one.check(H, trace.num_positions)
         st.session_state.view = replace(st.session_state.view, what_if=text)
-        draft.draw(CHOICES)  # in the toolbar stands what was wrong before, and what can be undone
+        draw(CHOICES)  # in the toolbar stands what was wrong before, and what can be undone
 
-    what_if(view.what_if, {view.layer: H}, put)
+    what_if(view.what_if, {view.layer: H}, put, lambda: st.session_state.view.layer)
 
 
 def orders():
@@ -106,7 +104,7 @@ def subset(view, H):
         selection_mode="multi",
         label_visibility="visible",
     )
-    st.button(f"all {H} heads", on_click=change_all, kwargs={"heads": None})
+    st.button(f"all {H} heads", on_click=heard(change_all), kwargs={"heads": None})
 
 
 def scale(trace, view):
@@ -161,8 +159,8 @@ class Lazy:
 def show(name, widget, label, value, label_visibility="collapsed", rerun=None, **options):
     """The control of the View's field ``name``, holding ``value``. A change draws its own fragment anew, or those of ``rerun``."""
     key = f"view_{name}"
-    st.session_state[key] = value
-    widget(label, key=key, label_visibility=label_visibility, on_change=read, args=(name, rerun), **options)
+    give(key, value)
+    widget(label, key=key, label_visibility=label_visibility, on_change=heard(read, key), args=(name, rerun), **options)
 
 
 def either(name, value, options, words, disabled=False):
@@ -170,16 +168,15 @@ def either(name, value, options, words, disabled=False):
     show(name, st.segmented_control, name, value, **options)
 
 
-def read(name, rerun=None):
+def read(value, name, rerun=None):
     """Take one field of the View from its control; what breaks a rule is said, and the View stays as it was."""
-    value = as_typed(st.session_state[f"view_{name}"])
     if name == "limits":
         st.session_state.typed_limits = value
         value = tuple(part.strip() for part in value.replace(";", ",").split(",")) if value.strip() else None
     elif name == "heads":
         value = tuple(value) or None
     change(**{name: value})
-    draft.draw(rerun)
+    draw(rerun)
 
 
 def change(**values):
@@ -194,7 +191,7 @@ def change(**values):
 def change_all(**values):
     """Change the View where the toolbar itself says something else then."""
     change(**values)
-    draft.draw(CHOICES)
+    draw(CHOICES)
 
 
 def pin():
@@ -207,7 +204,7 @@ def reset():
     st.session_state.view = first_view(view)
     st.session_state.wrong_view = None
     st.session_state.pop("typed_limits", None)
-    draft.draw(CHOICES)
+    draw(CHOICES)
 
 
 def first_view(view):

@@ -5,7 +5,7 @@ from shlex import quote
 import streamlit as st
 
 from mha_viz.export.markdown import plain
-from mha_viz.pages import draft, model
+from mha_viz.pages import draft, form, model
 from mha_viz.pages.checked import Checked, checked
 from mha_viz.pages.looked_at import begin, current, of_model, say_what_is_wrong, told, write_address
 from mha_viz.pages.messages import say_error
@@ -16,9 +16,14 @@ from mha_viz.settings.interventions import told as told_changes
 
 def page():
     if begin("validate"):
-        above()
-        toolbar()
-        stage()
+        head, tools, shown = form.rooms("above", "toolbar", "stage")
+        with head:
+            above()
+        with tools:
+            toolbar()
+        with shown:
+            stage()
+        form.drawn()
 
 
 @st.fragment(key="above")
@@ -35,7 +40,6 @@ def toolbar():
 @st.fragment(key="stage")
 def stage():
     """Every check of the layer that is looked at."""
-    st.session_state.staged = True
     looked, view = current(), st.session_state.view
     trace = model.layer()[1] if of_model() else looked.trace  # with what is changed in it: that is checked
     changed, wrong = changed_trace(trace, view)
@@ -43,7 +47,9 @@ def stage():
         for one in wrong:
             say_error(one)
         if changed is not trace:
-            st.caption(f"What if: {plain(' '.join(told_changes(read_interventions(view.what_if))))} Checked is the layer with that.")
+            st.caption(
+                f"What if: {plain(' '.join(told_changes(read_interventions(view.what_if))))} Checked is the layer with that."
+            )
         st.html(told(looked))
         if of_model():
             model.checks()

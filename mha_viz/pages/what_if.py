@@ -4,6 +4,7 @@ import streamlit as st
 
 from mha_viz.core.intervention import WAYS, Intervention
 from mha_viz.core.rules import Wrong
+from mha_viz.pages.form import give, heard
 from mha_viz.pages.messages import say_error
 from mha_viz.pages.number_field import number_field
 from mha_viz.settings.interventions import read_interventions, write_interventions
@@ -11,8 +12,9 @@ from mha_viz.settings.interventions import read_interventions, write_interventio
 WAY_WORDS = {"zero": "zero: says nothing", "mean": "mean: always says the same", "uniform": "uniform: reads all alike"}
 
 
-def what_if(text, num_heads, change):
-    """Draw the controls of what ``text`` says is changed; ``change(text)`` is called with what a person makes of it.
+def what_if(text, num_heads, change, about):
+    """Draw the controls of what ``text`` says is changed; ``change(text)`` is called with what a person makes of it, as long as ``about()``
+    is the same.
 
     ``num_heads`` is the number of heads of each layer that can be changed, by the number of the layer.
     """
@@ -24,8 +26,9 @@ def what_if(text, num_heads, change):
     off = {(layer, head): way for layer, one in given.items() for head, way in one.off}
 
     def put(name, widget, label, value, **options):
-        state[f"what_if_{name}"] = typed.get(name, value)
-        return widget(label, key=f"what_if_{name}", on_change=take, args=(num_heads, change, text), **options)
+        key = f"what_if_{name}"
+        give(key, typed.get(name, value))
+        return widget(label, key=key, on_change=heard(take, key, about), args=(num_heads, change, text), **options)
 
     several = len(num_heads) > 1
     heads = [(layer, head) for layer, count in num_heads.items() for head in range(count)]
@@ -36,7 +39,14 @@ def what_if(text, num_heads, change):
     put("way", st.selectbox, "put off by", next(iter(off.values()), WAYS[0]), options=list(WAYS), format_func=WAY_WORDS.get)
     keys = ", ".join(map(str, first.hidden_keys))
     where = "in any layer" if several else "in this layer"
-    put("keys", st.text_input, "tokens masked", keys, placeholder="none", help=f"Positions that no query may read {where}: “3, 4”.")
+    put(
+        "keys",
+        st.text_input,
+        "tokens masked",
+        keys,
+        placeholder="none",
+        help=f"Positions that no query may read {where}: “3, 4”.",
+    )
     put(
         "temperature", number_field, "temperature", first.temperature, step=0.25,
         help="Divides the scores before the softmax: below 1 sharper, above 1 flatter.",
@@ -44,11 +54,11 @@ def what_if(text, num_heads, change):
     if state.get("wrong_what_if") is not None:
         say_error(state.wrong_what_if)
     if text:
-        st.button("Undo all", on_click=undo, args=(change,))
+        st.button("Undo all", on_click=heard(undo, of=about), args=(change,))
         st.caption("Pin the model as it is as A first, and see A, B and B − A.")
 
 
-def take(num_heads, change, text):
+def take(_, num_heads, change, text):
     """Make the interventions that the widgets say; what is wrong stays in them to be mended."""
     state = st.session_state
     off, way, keys, temperature = (state[f"what_if_{name}"] for name in ("off", "way", "keys", "temperature"))

@@ -292,11 +292,7 @@ def test_a_layer_is_chosen():
 
 @pytest.mark.parametrize(("name", "value", "view"), [("item", 1, View(item=1)), ("order", "entropy", View(order="entropy"))])
 def test_what_the_toolbar_changes_is_changed_in_all_that_shows_it(name, value, view):
-    at = models()
-    at.session_state["follow"] = ("above", "table")  # without the links: AppTest knows the pages in a whole run alone
-    widget = next(one for one in widgets(at) if one.key == f"view_{name}")
-    at = widget.set_value(value).run()
-    assert not at.get("page_link"), "not the whole page"
+    at = set_to(models(), f"view_{name}", value)
     assert shows(at, Trained(), view)  # picture and overview alike
     assert answered(at)[0][2] == trained(Trained()).recording.traces[0].query_tokens[view.item][1]
     choice = choose(trained(Trained()).recording.traces[0], view)

@@ -1,49 +1,37 @@
 """Train it here: what is reached is shown as it comes and stays when somebody stops; one at a time, and never while a class is served."""
 
-import re
+import time
 
 import numpy as np
 import pytest
-import streamlit as st
-from streamlit.testing.v1 import AppTest
 
 import mha_viz.studies.training
-from mha_viz.pages import training as page
+from mha_viz.pages import measuring
 from mha_viz.sources.models import MODELS, Parameters, forward
 from mha_viz.sources.trained import Trained
 from mha_viz.studies.training import train
-from tests.app.screen import maps, models, page_text, press
+from tests.app.screen import maps, models, page_text, press, set_to
 
 NAME = "look-both-ways-2"
 
 
-def dialog():
-    """The dialog alone: on the page it is open until it is closed."""
-    import streamlit as st
-
-    from mha_viz.pages.training import training
-
-    st.session_state.setdefault("trained_here", {})
-    training("look-both-ways-2")
-
-
 @pytest.fixture
-def opened():
-    return AppTest.from_function(dialog, default_timeout=60).run()
+def opened(monkeypatch):
+    """The page with the dialog open; one event comes in a slice of the training."""
+    monkeypatch.setattr(measuring, "SLICE", 0)
+    monkeypatch.setitem(measuring._taken, "by", None)
+    return press(models(model=NAME), "Train it here")
 
 
 @pytest.fixture
 def training(monkeypatch):
-    """``training(steps, stopped=None)``: let a training be so short, and be stopped after so many reports; the seeds asked for."""
+    """``training(steps)``: let a training be so short; the seeds asked for."""
     seeds = []
 
-    def short(steps, stopped=None):
+    def short(steps):
         def trained(name, seed):
             seeds.append(seed)
-            for count, progress in enumerate(train(name, seed, steps)):
-                if count == stopped:
-                    st.stop()  # as any press does
-                yield progress
+            yield from train(name, seed, steps)
 
         monkeypatch.setattr(mha_viz.studies.training, "train", trained)
         return seeds
@@ -51,56 +39,91 @@ def training(monkeypatch):
     return short
 
 
+def button(at, label):
+    return next(one for one in at.button if one.label == label)
+
+
+def labels(at):
+    return [one.label for one in at.button if not one.disabled]
+
+
 def start(at):
-    return next(button for button in at.button if button.label == "Start").click().run()
+    return button(at, "Start").click().run()
+
+
+def reports(at):
+    return at.session_state["trained_here"][NAME]
+
+
+def seed_of(at):
+    return next(one for one in at.number_input if one.key == "training_seed")
 
 
 def charts(at):
-    return [chart.proto.alt for chart in at.get("plotly_chart")]
+    return [chart.proto.alt for chart in at.get("plotly_chart") if chart.key.startswith(("curve_", "maps_"))]
+
+
+def told(at):
+    return [bar.proto.text for bar in at.get("progress")]
+
+
+def to_the_end(at):
+    while "Stop" in labels(at):
+        at = at.run()
+    return at
 
 
 def test_it_says_what_it_will_do(opened):
     assert "800 steps of 64 sequences" in page_text(opened) and "The shipped weights have seed 1" in page_text(opened)
-    assert opened.number_input[0].value == 1 and charts(opened) == []
+    assert seed_of(opened).value == 1 and charts(opened) == [] and "Stop" not in labels(opened)
 
 
 def test_progress_curves_and_heads_are_shown_to_the_end(opened, training):
     seeds = training(steps=20)
-    opened.number_input[0].set_value(5)
+    seed_of(opened).set_value(5)
     at = start(opened)
-    reports = at.session_state["trained_here"][NAME]
-    assert seeds == [5] and [report.step for report in reports][-1] == 20
-    scores = reports[-1].scores
+    assert "Start" not in labels(at) and charts(at)
+    at = to_the_end(at)
+    assert seeds == [5] and reports(at)[-1].step == 20 and told(at) == ["trained to the end, step 20 of 20"]
+    scores = reports(at)[-1].scores
     assert f"After 20 steps, on held-out sequences: accuracy: before {scores.accuracy['before']:.3f}" in page_text(at)
     assert f"loss {scores.loss:.4f}" in page_text(at)
-    assert charts(at)[0].startswith(f"Over 20 training steps: loss from {reports[0].scores.loss:.3f} to {scores.loss:.3f}")
+    assert charts(at)[0].startswith(f"Over 20 training steps: loss from {reports(at)[0].scores.loss:.3f} to {scores.loss:.3f}")
     assert "1 layer by 2 heads as small maps" in charts(at)[1]
-    assert not page._busy.locked() and not at.exception
+    assert measuring._taken["by"] is None and not at.exception
 
 
-def test_what_is_reached_stays_when_somebody_stops(opened, training):
-    training(steps=40, stopped=3)
-    start(opened)
-    assert not page._busy.locked()
-    at = opened.run()  # the press that stopped it
-    steps = [report.step for report in at.session_state["trained_here"][NAME]]
-    assert len(steps) == 3 and steps[-1] < 40
-    last = next(report.step for report in reversed(at.session_state["trained_here"][NAME]) if report.scores)
-    assert f"After {last} steps, on held-out sequences" in page_text(at)
-    assert re.match(rf"Over {last} training steps", charts(at)[0])
-    assert at.get("progress")[0].proto.text == f"stopped after step {steps[-1]} of 40"
-    assert 0 < at.get("progress")[0].proto.value < 100
+def test_stop_ends_it_early_and_what_is_reached_stays(opened, training):
+    training(steps=400)
+    at = start(opened).run()
+    at = button(at, "Stop").click().run()
+    reached = reports(at)[-1].step
+    assert 0 < reached < 400 and told(at) == [f"stopped after step {reached} of 400"]
+    last = next(report.step for report in reversed(reports(at)) if report.scores)
+    assert f"After {last} steps, on held-out sequences" in page_text(at) and charts(at)[0].startswith(f"Over {last} training steps")
+    at = at.run()
+    assert reports(at)[-1].step == reached and measuring._taken["by"] is None, "nothing goes on"
     training(steps=2)
-    assert [report.step for report in start(at).session_state["trained_here"][NAME]][-1] == 2, "begun anew"
+    assert reports(to_the_end(start(at)))[-1].step == 2, "begun anew"
 
 
-def test_a_second_one_is_told_to_wait(opened, training):
-    seeds = training(steps=2)
-    with page._busy:
-        at = start(opened)
-        assert "Somebody else is training on this server" in page_text(at)
-    assert seeds == [] and at.session_state["trained_here"][NAME] == [], "nothing began"
-    assert start(at).session_state["trained_here"][NAME][-1].step == 2, "the next one may"
+def test_going_elsewhere_ends_it(opened, training):
+    training(steps=400)
+    at = start(opened)
+    now = at.session_state["measuring_training"]
+    assert now.events is not None
+    at = set_to(set_to(at, "view_source", "file"), "view_source", "trained")
+    assert "Start" not in labels(at) and now.events is None and measuring._taken["by"] is None
+
+
+def test_a_second_one_waits_until_the_first_is_done(opened, training, monkeypatch):
+    training(steps=2)
+    monkeypatch.setitem(measuring._taken, "by", "another session")
+    monkeypatch.setitem(measuring._taken, "until", time.monotonic() + 60)
+    at = start(opened)
+    assert at.info[0].value.startswith("Somebody else is measuring or training on this server") and reports(at) == [], "nothing began"
+    monkeypatch.setitem(measuring._taken, "by", None)
+    assert reports(to_the_end(at.run()))[-1].step == 2
 
 
 def test_a_training_that_breaks_lets_the_next_one_begin(opened, monkeypatch):
@@ -109,8 +132,10 @@ def test_a_training_that_breaks_lets_the_next_one_begin(opened, monkeypatch):
         raise RuntimeError
 
     monkeypatch.setattr(mha_viz.studies.training, "train", broken)
-    start(opened)
-    assert not page._busy.locked()
+    at = start(opened)
+    at = at.run()
+    assert at.exception and "Stop" not in labels(at.run())
+    assert measuring._taken["by"] is None
 
 
 def test_it_is_off_while_a_class_is_served_and_says_why(monkeypatch):
@@ -121,23 +146,11 @@ def test_it_is_off_while_a_class_is_served_and_says_why(monkeypatch):
     assert button.disabled and "Off while a class is served (run --class)" in button.proto.help
 
 
-def test_it_opens_from_the_page():
-    at = press(models(model=NAME), "Train it here")
-    assert "Look both ways: 2 heads: 800 steps" in page_text(at).replace("**", "") and not at.exception
-
-
-def test_what_was_trained_is_opened_as_any_recording():
-    at = models(model=NAME)
-    at.session_state["trained_here"] = {NAME: list(train(NAME, 3, 2))}
-    press_now(at, "Train it here …")
-    press_now(at, "Open these heads")
+def test_what_was_trained_is_opened_as_any_recording(opened):
+    opened.session_state["trained_here"] = {NAME: list(train(NAME, 3, 2))}
+    at = press(opened.run(), "Open these heads")
     assert "Look both ways: 2 heads, trained here: 2 steps" in page_text(at).replace("\\", "")
-    last = at.session_state["trained_here"][NAME][-1]
+    last = reports(at)[-1]
     weights = forward(MODELS[NAME], Parameters.of(MODELS[NAME], last.state), Trained(NAME).tokens)[0][0].weights
     shown, _, _ = maps(at)
     assert any(np.array_equal(shown, head) for head in weights[0])
-
-
-def press_now(at, label):
-    """Press and draw once: another run would close the dialog."""
-    next(button for button in at.button if button.label == label).click().run()

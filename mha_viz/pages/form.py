@@ -1,0 +1,95 @@
+"""How a control is heard: by the form in which it was drawn, and by no other; and what is drawn anew after that.
+
+A browser learns late what a page has become. A control that somebody presses may have gone by then: its source was left, its file closed,
+another address taken over. So every callback of every page goes through ``heard``, and each page begins another form where the
+controls that it draws are about something else.
+
+A page is drawn in fragments, so that a change draws what it concerns alone. A browser that asks for the whole page throws away what was on
+its way to it, and must get the whole page; one that asks for a fragment has all the others, once the page was ``drawn``.
+"""
+
+import itertools
+import logging
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from mha_viz.pages.number_field import as_typed
+
+PICTURE = ["stage"]  # the fragment of what is shown
+STAGE = ["above", "stage"]  # and what is said of the settings above it
+CHOICES = ["above", "toolbar", "stage"]  # and the toolbar, where there are other items or heads to choose from
+SIZES = ["sizes", *CHOICES]  # and the sidebar's embed_dim, num_heads and the rule between them
+WHOLE = ()  # every part of the page
+
+_forms = itertools.count(1)
+_log = logging.getLogger(__name__)
+
+
+def renew():
+    """Begin another form: controls that were drawn before are not heard any more. The whole page has to be drawn after it."""
+    st.session_state.form = next(_forms)
+
+
+def heard(act, key=None, of=None):
+    """The callback of a control that is drawn now: ``act``, called only while the form is the one in which the control was drawn.
+
+    With a ``key``, the control's, ``act`` is given what it holds first. ``of()`` says what in the form the control is about, where it is
+    not about all of it: it is heard as long as that is the same. What ``act`` raises is logged and told above the page, which stays.
+    """
+    form, about = st.session_state.get("form"), of and of()
+
+    def hear(*args, **kwargs):
+        state = st.session_state
+        if state.get("form") != form or (of is not None and of() != about) or (key is not None and key not in state):
+            return
+        try:
+            act(*(() if key is None else (as_typed(state[key]),)), *args, **kwargs)
+        except Exception as error:  # raised from here, it would be all that is left of the page
+            _log.exception("A control of the page failed")
+            state.raised = error
+            draw(WHOLE)
+
+    return hear
+
+
+def give(key, value):
+    """Let the control ``key`` hold ``value``. One that does is left alone, with what somebody may be typing in it; one of another page is
+    not the same, whatever its key."""
+    state = st.session_state
+    given = state.setdefault("given", {})  # on which page, by key
+    if key not in state or given.get(key) != state.get("page") or state[key] != value:
+        state[key] = value
+        given[key] = state.get("page")
+
+
+def draw(fragments):
+    """From a callback: draw these fragments alone, and those that follow any on this page; with None what the browser asked for.
+
+    The whole page for WHOLE, where it was not drawn to its end yet, and to go to another address.
+    """
+    state = st.session_state
+    if fragments is None or not get_script_run_ctx().fragment_ids_this_run:  # the browser asked for the whole page
+        return
+    if fragments and state.drawn and st.query_params.to_dict() == state.address:
+        st.rerun([*dict.fromkeys((*fragments, *state.follow))])
+    st.rerun()
+
+
+def begin():
+    """At the beginning of a page: nothing of it is drawn, and what a control came to is told."""
+    st.session_state.drawn = False
+    with st.container(key="raised"):  # there also when empty: what follows keeps its place
+        if error := st.session_state.pop("raised", None):
+            st.exception(error)
+
+
+def rooms(*names):
+    """Containers for the parts of a page. They are sent before any is filled, so that each part has its place whatever comes of the
+    others: a part that is drawn alone cannot miss it."""
+    return [st.container(key=f"room_{name}") for name in names]
+
+
+def drawn():
+    """At the end of a page: all of its fragments are there, and may be drawn alone."""
+    st.session_state.drawn = True

@@ -1,0 +1,194 @@
+"""What a browser says of a page that has changed since: a late change belongs to the form that it was made in, or to none.
+
+Over Streamlit's own protocol, as a browser with quick hands sends it: a control that is not on the page any more, two changes at once.
+"""
+
+import ast
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from urllib.parse import parse_qsl
+
+import pytest
+import websockets
+
+from mha_viz.sources.models import MODELS
+from tests.protocol import Session
+
+ROOT = Path(__file__).parents[2]
+CALLED = {"on_click", "on_change", "on_select", "on_choose", "on_reset", "on_look", "on_zoom", "on_dismiss"}
+
+
+@pytest.fixture(scope="module")
+def at(serve):
+    """``at(page, address, walk)``: the Session once ``await walk(session, socket)`` was there; an error that is drawn is raised."""
+    url = serve(ROOT / "app.py").removeprefix("http://")
+
+    async def open_and(page, address, walk):
+        session = Session(0)
+        session.page, session.address = page, address
+        async with websockets.connect(f"ws://{url}/_stcore/stream", subprotocols=["streamlit"], max_size=None) as socket:
+            await session.ask(socket)
+            await walk(session, socket)
+            return session
+
+    with ThreadPoolExecutor(1) as thread:  # Playwright keeps an event loop of its own running in the main one
+        yield lambda *asked: thread.submit(asyncio.run, open_and(*asked)).result()
+
+
+def query(session):
+    return dict(parse_qsl(session.address))
+
+
+def kinds(session):
+    return [kind for kind, _ in session.received]
+
+
+async def late(session, socket, name, trigger=False, **value):
+    """A word of a control that has gone: Streamlit does not answer to one in a fragment that has gone too, and so the page is asked for."""
+    message = session.message()
+    message.rerun_script.widget_states.widgets.add(id=session.ids[name][0], **({"trigger_value": True} if trigger else {}))
+    for kind, held in value.items():
+        last = message.rerun_script.widget_states.widgets[-1]
+        if isinstance(held, list):
+            getattr(last, kind).data.extend(held)
+        else:
+            setattr(last, kind, held)
+    await session.send(socket, message)
+
+
+async def at_once(session, socket, first, held, then, value):
+    """Two changes, the second before the first is answered."""
+    session.states[first] = held
+    await socket.send(session.message().SerializeToString())
+    await late(session, socket, then, **value)
+
+
+async def choose(session, socket, source):
+    await session.change(socket, "view_source", string_array_value=[source])
+
+
+@pytest.mark.parametrize("source", ["file", "pretrained"])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("source_seed", {"double_value": 5}),
+        ("source_batch_size", {"double_value": 2}),
+        ("source_model", {"string_value": "Look both ways: 2 heads"}),
+        ("source_snapshot", {"string_array_value": ["70"]}),
+        ("source_words", {"string_value": "<bos> a b a b"}),
+    ],
+)
+def test_a_change_in_a_source_that_was_left_changes_nothing(at, source, name, value):
+    async def walk(session, socket):
+        await choose(session, socket, source)
+        left = session.address
+        await late(session, socket, name, **value)
+        assert session.address == left, "nothing of the other source"
+        session.states.clear()
+        await choose(session, socket, "shipped")
+        assert query(session) == {}, "and nothing of the one that was left"
+
+    at("models", "", walk)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("view_item", {"string_value": "batch item 1"}),
+        ("view_arrangement", {"string_array_value": ["all"]}),
+        ("view_picture", {"string_array_value": ["lines"]}),
+    ],
+)
+def test_a_control_that_both_sources_have_is_not_heard_before_it_is_drawn_for_the_other(at, name, value):
+    async def walk(session, socket):
+        await at_once(session, socket, "view_source", {"string_array_value": ["pretrained"]}, name, value)
+        session.states.clear()
+        await session.ask(socket)
+        assert query(session) == {"source": "pretrained"}
+
+    at("models", "", walk)
+
+
+def test_a_field_that_its_model_has_not_any_more_is_not_heard(at):
+    async def walk(session, socket):
+        model = {"string_value": "Look both ways: 2 heads"}
+        await at_once(session, socket, "source_model", model, "source_snapshot", {"string_array_value": ["70"]})
+        assert query(session) == {"model": "look-both-ways-2"}, "the step was one of the other model"
+        session.states.clear()
+        model = {"string_value": MODELS["look-both-ways-1"].title}
+        await at_once(session, socket, "source_model", model, "source_seed", {"double_value": 5})
+        assert query(session) == {"model": "look-both-ways-1", "seed": "5"}, "any model has a seed"
+
+    at("models", "", walk)
+
+
+def test_two_changes_that_arrive_at_once_both_count(at):
+    async def walk(session, socket):
+        session.states["num_heads"] = {"double_value": 1}
+        await session.change(socket, "case", string_value="tiny case, worked by hand")
+        assert query(session)["case"] == "tiny"
+        session.states.clear()
+        session.states["seed"] = {"double_value": 9}
+        await session.change(socket, "causal", bool_value=True)
+        assert query(session)["seed"] == "9" and query(session)["causal"] == "1"
+
+    at("", "", walk)
+
+
+def test_a_change_of_an_address_that_was_left_by_back_changes_nothing(at):
+    async def walk(session, socket):
+        await session.change(socket, "seed", double_value=8)
+        session.address = "embed_dim=64"  # Back, or a link
+        session.states.clear()
+        form_of_before = dict(session.ids)
+        await session.ask(socket)
+        session.ids = form_of_before
+        session.states["seed"] = {"double_value": 7}
+        await session.ask(socket)
+        assert query(session) == {"embed_dim": "64"}
+
+    at("", "", walk)
+
+
+def test_a_page_of_which_nothing_is_drawn_answers_with_the_whole(at):
+    """A fragment that is asked for where the page has none of it: the next whole page is complete."""
+
+    async def walk(session, socket):
+        await choose(session, socket, "file")  # nothing is open
+        await late(session, socket, "view_item", string_value="batch item 1")
+        session.states.clear()
+        await choose(session, socket, "shipped")
+        assert "page_link" in kinds(session) and {"bidi_component", "kept"} & set(kinds(session))
+
+    at("models", "", walk)
+
+
+def test_who_asks_for_the_whole_page_gets_it(at):
+    """What was on its way to a browser is thrown away when it asks for the whole page: no part of it may be left out then."""
+
+    async def walk(session, socket):
+        session.states["seed"] = {"double_value": 8}
+        await session.ask(socket)
+        assert {"page_link", "number_input", "bidi_component"} <= set(kinds(session))
+        session.states["seed"] = {"double_value": 9}
+        await session.send(socket, session.message(session.ids["seed"][1]))
+        assert "bidi_component" in kinds(session) and "number_input" not in kinds(session)
+
+    at("", "", walk)
+
+
+def test_every_callback_goes_the_one_way():
+    """Whatever a page calls back stands in ``heard``: an argument of that name, by keyword or in a dict, is nothing else."""
+    strays = []
+    for path in sorted((ROOT / "mha_viz" / "pages").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            pairs = [(one.arg, one.value) for one in getattr(node, "keywords", [])]
+            if isinstance(node, ast.Dict):
+                pairs += [(getattr(key, "value", None), value) for key, value in zip(node.keys, node.values, strict=True)]
+            for name, value in pairs:
+                own = isinstance(value, ast.Call) and getattr(value.func, "id", None) == "heard"
+                said = isinstance(value, ast.Constant) and value.value in ("rerun", "ignore", None)
+                if name in CALLED and not own and not said:
+                    strays.append(f"{path.name}:{value.lineno} {name}={ast.unparse(value)}")
+    assert strays == []
