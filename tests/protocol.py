@@ -64,6 +64,13 @@ class Session:
         self.states[name] = value
         await self.send(socket, self.message(self.ids[name][1]))
 
+    async def press(self, socket, name):
+        """Press the button ``name``."""
+        widget, fragment = self.ids[name]
+        message = self.message(fragment)
+        message.rerun_script.widget_states.widgets.add(id=widget, trigger_value=True)
+        await self.send(socket, message)
+
     async def ask(self, socket):
         await self.send(socket, self.message())
 

@@ -42,7 +42,7 @@ def arrive():
     if "draft" in state and query == state.address:
         state.behind = []
         return
-    if "draft" in state and query in state.behind and held() != state.written:
+    if "draft" in state and query in state.behind and (state.with_change or held() != state.written):
         return
     settings, view, notes = from_address(query)
     renew()

@@ -41,6 +41,7 @@ def heard(act, key=None, of=None):
 
     def hear(*args, **kwargs):
         state = st.session_state
+        state.told = True
         if state.get("form") != form or (of is not None and of() != about) or (key is not None and key not in state):
             return
         try:
@@ -77,8 +78,14 @@ def draw(fragments):
 
 
 def begin():
-    """At the beginning of a page: nothing of it is drawn, and what a control came to is told."""
-    st.session_state.drawn = False
+    """At the beginning of a page: nothing of it is drawn, and what a control came to is told.
+
+    ``with_change`` says whether the browser asked because of a control, one that is not heard included. It may then still show an address
+    of before, to which nobody went back.
+    """
+    state, asked = st.session_state, get_script_run_ctx()
+    state.drawn = False
+    state.with_change = state.pop("told", False) and not asked.is_history_navigation
     with st.container(key="raised"):  # there also when empty: what follows keeps its place
         if error := st.session_state.pop("raised", None):
             st.exception(error)

@@ -61,7 +61,9 @@ def arrive():
         as_written = query == state.get("address", {})
         if as_written:
             state.behind = []
-        if as_written or (query in state.get("behind", ()) and state.lesson_place != state.lesson_written):
+        if as_written or (
+            query in state.get("behind", ()) and (state.with_change or state.lesson_place != state.lesson_written)
+        ):
             place, notes = state.lesson_arrived
             return notes if state.lesson_place == place else []
     renew()

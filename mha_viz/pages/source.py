@@ -25,7 +25,7 @@ def arrive():
     if "view" in state and query == state.address:
         state.behind = []
         return
-    if "view" in state and query in state.behind and (settings(), state.view) != state.written:
+    if "view" in state and query in state.behind and (state.with_change or (settings(), state.view) != state.written):
         return  # somebody quick changed a second thing before the address of the first has reached the browser
     renew()
     source, fields, view, notes = read_address(query)
