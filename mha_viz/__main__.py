@@ -1,8 +1,10 @@
 """``python -m mha_viz``: the app, and what it can do, from a command line."""
 
+import _thread
 import argparse
 import os
 import sys
+import threading
 
 STOPPED, UNREAD = 130, 141  # what a shell calls the end by Ctrl-C, and that of a program whose output nobody reads any more
 
@@ -55,5 +57,14 @@ def status_of(given):
         return 2
 
 
+def hear_again(unraisable):
+    """Ctrl-C that falls into a callback of Python's own, as in imports, is printed and lost there: it is sent again."""
+    if issubclass(unraisable.exc_type, KeyboardInterrupt):
+        threading.Timer(0.02, _thread.interrupt_main).start()  # when the callback is over
+    else:
+        sys.__unraisablehook__(unraisable)
+
+
 if __name__ == "__main__":
+    sys.unraisablehook = hear_again
     sys.exit(main())

@@ -176,3 +176,25 @@ def test_a_port_that_is_taken(capsys):
         port = server.getsockname()[1]
         assert main(["run", "--port", str(port)]) == 2
     assert f"port = {port}: cannot be served on: Address already in use. Nearest right: port = " in capsys.readouterr().err
+
+
+LOST = """
+import signal, sys, time, weakref
+from mha_viz.__main__ import hear_again
+sys.unraisablehook = hear_again
+class Module: pass
+module = Module()
+lock = weakref.ref(module, lambda _: signal.raise_signal(signal.SIGINT))
+try:
+    del module
+    time.sleep(2)
+    print("lost")
+except KeyboardInterrupt:
+    print("heard")
+"""
+
+
+def test_ctrl_c_in_a_callback_is_heard(tmp_path):
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    found = subprocess.run([sys.executable, "-c", LOST], env=environment, capture_output=True, text=True)
+    assert (found.stdout, found.stderr) == ("heard\n", "")
