@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from mha_viz.core.intervention import Intervention, changed
 from mha_viz.core.json_text import parse_json
 from mha_viz.core.maps import CLOSE, trace_of_maps
 from mha_viz.core.mask import Mask
-from mha_viz.core.rules import Wrong
+from mha_viz.core.rules import Wrong, of_kind
 from mha_viz.core.tokens import Tokens
 from mha_viz.core.trace import Trace
 from mha_viz.stored.numpy_files import stored_npz
@@ -104,7 +105,7 @@ class Recording:
 
 def load(path):
     """The Recording in a file that ``save`` wrote; raises Wrong for any other file."""
-    return read_recording(str(path), Path(path))
+    return read_recording(str(path), Path(of_kind("path", path, str | os.PathLike)))
 
 
 def read_recording(name, data):

@@ -2,9 +2,11 @@
 
 from functools import partial
 
+from mha_viz.core.batch import Batch
 from mha_viz.core.call import Call
+from mha_viz.core.layer import Layer, check_generator
 from mha_viz.core.memory import check_memory, check_projected_memory
-from mha_viz.core.rules import Shape, Wrong, one_of
+from mha_viz.core.rules import Shape, Wrong, of_kind, one_of, yes_or_no
 from mha_viz.core.trace import Trace
 
 ENGINES = ("torch", "numpy")
@@ -21,6 +23,10 @@ def attend(
     PyTorch's global one where None). The Trace is called ``name``. Raises Wrong where layer and batch do not fit each other, or the
     result not into memory; where ``later`` is True only q, k and v must fit: of a long sequence nothing else is ever made whole.
     """
+    of_kind("layer", layer, Layer)
+    of_kind("batch", batch, Batch)
+    training = yes_or_no("training", training)
+    check_generator(generator)
     engine = one_of("engine", engine, ENGINES)
     dtype = one_of("dtype", dtype, DTYPES if engine == "torch" else DTYPES[:2])
     _check_widths(layer, batch)

@@ -6,7 +6,7 @@ import numpy as np
 
 from mha_viz.core.arrays import as_array, own
 from mha_viz.core.mask import Mask
-from mha_viz.core.rules import Shape, Wrong, one_of
+from mha_viz.core.rules import Shape, Wrong, of_kind, one_of
 from mha_viz.core.tokens import Tokens
 
 
@@ -40,9 +40,12 @@ class Call:
     def __post_init__(self):
         for name in ("q", "k", "v", "out_weight", "out_bias"):
             value = getattr(self, name)
-            if value is not None:
+            if value is not None or name in ("q", "k"):
                 object.__setattr__(self, name, own(as_array(name, value)))
         one_of("without_key", self.without_key, ("nan", "zero"))
+        for name, kind in (("mask", Mask), ("tokens", Tokens)):
+            if getattr(self, name) is not None:
+                of_kind(name, getattr(self, name), kind)
         self._check()
         N, _, L, D = self.q.shape
         S = self.k.shape[2]

@@ -6,11 +6,11 @@ from types import MappingProxyType
 
 import numpy as np
 
-from mha_viz.core.arrays import own, read_only
+from mha_viz.core.arrays import as_array, own, read_only
 from mha_viz.core.attend import DTYPES, draw_dropout
 from mha_viz.core.batch import Batch
-from mha_viz.core.layer import Layer
-from mha_viz.core.rules import Shape, Wrong, divisors, one_of, whole
+from mha_viz.core.layer import Layer, check_generator
+from mha_viz.core.rules import Shape, Wrong, divisors, of_kind, one_of, whole, yes_or_no
 
 SIZES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}  # bytes of one number
 
@@ -65,6 +65,10 @@ def decode(
 
     Raises Wrong for cross-attention, for a batch that is not causal, and for what does not fit.
     """
+    of_kind("layer", layer, Layer)
+    of_kind("batch", batch, Batch)
+    training = yes_or_no("training", training)
+    check_generator(generator)
     if batch.key is not None:
         rule = "must be none: a decoder's keys are its own tokens. Those of a source do not grow, and are projected once for all steps."
         raise Wrong("key", Shape(batch.key.shape), rule, [{"key": None}])
@@ -76,6 +80,10 @@ def decode(
         layer, batch.mask(layer.num_heads, len(layer.extra_keys), dtype), batch.N, num_kv_heads=num_kv_heads, dtype=dtype
     )
     p = layer.dropout if training else 0.0
+    if draws is not None:
+        draws, right = as_array("draws", draws), (batch.N, layer.num_heads, batch.L, batch.L + decoder.mask.extra)
+        if draws.shape != right:
+            raise Wrong("draws", Shape(draws.shape), f"must be [N, H, L, S] = {right}.", [{"draws": Shape(right)}])
     steps = []
     for start, stop in [(0, prompt), *((t, t + 1) for t in range(prompt, batch.L))]:
         keep = None
@@ -220,6 +228,7 @@ def share_kv(layer, num_kv_heads):
     Query head h reads group h // (H / G). A group's key and value projections are the mean of its heads' (Ainslie et al. 2023, GQA,
     section 2.1), written once for each of its query heads, so that the layer keeps its shapes. Raises Wrong where G does not divide H.
     """
+    of_kind("layer", layer, Layer)
     G, H = kv_heads(layer.num_heads, num_kv_heads), layer.num_heads
     if G == H:
         return layer

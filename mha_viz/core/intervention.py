@@ -10,7 +10,7 @@ import numpy as np
 
 from mha_viz.core.arrays import read_only
 from mha_viz.core.attend import call_of, trace_of_call
-from mha_viz.core.rules import Wrong, one_of, whole
+from mha_viz.core.rules import Wrong, listed, of_kind, one_of, whole
 from mha_viz.core.trace import Trace
 
 WAYS = ("zero", "mean", "uniform")
@@ -67,6 +67,8 @@ def changed(trace, intervention):
     that are off, and NaN stays NaN. The new Trace holds a Call where the scores or the mask changed, in place of layer and batch,
     which describe another computation then. Raises Wrong where the Trace lacks what is needed: q and k for hidden keys and temperature.
     """
+    of_kind("trace", trace, Trace)
+    of_kind("intervention", intervention, Intervention)
     if trace.has("dropped") and trace.dropped is not None:
         rule = "must be off: with dropout one cannot tell what the intervention did from what the draw did."
         raise Wrong("training", True, rule, [{"training": False}])
@@ -161,8 +163,7 @@ def _off(value):
 
 
 def _positions(value):
-    if isinstance(value, str) or not hasattr(value, "__iter__"):
-        raise Wrong("hidden_keys", value, "must be positions of keys, as in (3, 7).", [{"hidden_keys": ()}])
+    value = listed("hidden_keys", value, "must be positions of keys, as in (3, 7).", [{"hidden_keys": ()}])
     return tuple(sorted({whole("hidden_keys", key, 0) for key in value}))
 
 
@@ -170,7 +171,7 @@ def _temperature(value):
     least, most = TEMPERATURES
     try:
         number = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError, RuntimeError):
         number = math.nan
     if not least <= number <= most:
         near = 1.0 if math.isnan(number) else min(max(number, least), most)

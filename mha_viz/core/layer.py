@@ -8,7 +8,8 @@ from types import MappingProxyType
 import numpy as np
 
 from mha_viz.core.arrays import as_array, own
-from mha_viz.core.rules import Shape, Wrong, fraction, head_dim, whole
+from mha_viz.core.memory import check_layer_memory
+from mha_viz.core.rules import Shape, Wrong, fraction, head_dim, whole, yes_or_no
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +45,13 @@ class Layer:
         from torch.nn.init import kaiming_uniform_, xavier_normal_, xavier_uniform_
 
         size = head_dim(embed_dim, num_heads)
+        bias, add_bias_kv, add_zero_attn = (
+            yes_or_no(name, value)
+            for name, value in (("bias", bias), ("add_bias_kv", add_bias_kv), ("add_zero_attn", add_zero_attn))
+        )
+        check_generator(generator)
         E, kdim, vdim = embed_dim, *(whole(n, embed_dim if d is None else d, 1) for n, d in (("kdim", kdim), ("vdim", vdim)))
+        check_layer_memory(E, kdim, vdim, num_heads)
         dropout = fraction("dropout", dropout)
         if generator is None:
             generator = torch.Generator().manual_seed(seed_in_range(seed))
@@ -73,6 +80,10 @@ class Layer:
         """
         if not isinstance(state_dict, Mapping):
             raise Wrong("state_dict", state_dict, "must map names to arrays, as a module's .state_dict() does.")
+        strange = next((name for name in state_dict if not isinstance(name, str)), None)
+        if strange is not None:
+            raise Wrong("state_dict", strange, "must have names for keys, such as 'out_proj.weight'.")
+        add_zero_attn = yes_or_no("add_zero_attn", add_zero_attn)
         weights = _frozen(state_dict)
         check_shapes({name: array.shape for name, array in weights.items()})
         E = weights["out_proj.weight"].shape[0]
@@ -144,6 +155,14 @@ def check_shapes(shapes):
             raise Wrong(name, Shape(shapes[name]), rule, [{name: Shape(shape)}])
         if 0 in shape:
             raise Wrong(name, Shape(shape), "must have no empty axis.")
+
+
+def check_generator(generator):
+    """Raises Wrong for a generator that is not PyTorch's; None stands for one of its own choice."""
+    import torch
+
+    if generator is not None and not isinstance(generator, torch.Generator):
+        raise Wrong("generator", type(generator).__name__, "must be a torch.Generator.", [{"generator": None}])
 
 
 def seed_in_range(seed):

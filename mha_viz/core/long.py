@@ -18,12 +18,13 @@ from itertools import pairwise
 import numpy as np
 import torch
 
-from mha_viz.core.arrays import read_only
+from mha_viz.core.arrays import as_array, read_only
 from mha_viz.core.attend import call_of
 from mha_viz.core.call import Call
 from mha_viz.core.mask import Mask
-from mha_viz.core.rules import Wrong, whole
+from mha_viz.core.rules import Shape, Wrong, listed, of_kind, whole
 from mha_viz.core.sight import CELLS, Sight
+from mha_viz.core.trace import Trace
 
 SCRATCH = 2**21  # numbers, 8 MiB in float32
 TOGETHER = 4  # times as many where all heads are there at once
@@ -323,6 +324,10 @@ def _looked_at(attention, item, shape, rows, columns, lengths):
     item = whole("item", item, 0, N - 1)
     shape = tuple(whole("shape", most, 1, MOST) for most in _listed("shape", shape, 2))
     spans = [None if span is None else _span(name, span, most) for name, span, most in (("rows", rows, L), ("columns", columns, S))]
+    if lengths is not None:
+        lengths = as_array("lengths", lengths)
+        if lengths.shape != (call.num_heads, S):
+            raise Wrong("lengths", Shape(lengths.shape), f"must be [H, S] = {(call.num_heads, S)}.")
     off = () if isinstance(attention, Call) else attention.off
     check_off(off)
     return Maps(call, item, lengths, dict(off)), Sight.of(L, S, *spans, shape)
@@ -339,6 +344,7 @@ def check_off(off):
 def _call(attention):
     if isinstance(attention, Call):
         return attention
+    of_kind("attention", attention, Trace)
     if not attention.has("q", "k"):
         rule = "needs q and k, and has none: its source knows the weights alone, which are there whole."
         raise Wrong("attention", attention.name, rule)
@@ -347,9 +353,8 @@ def _call(attention):
 
 def _listed(argument, value, count=None):
     """``value`` as a tuple, of ``count`` entries where that is given; raises Wrong where it is none."""
-    if isinstance(value, str) or not hasattr(value, "__iter__"):
-        raise Wrong(argument, value, "must be a list of whole numbers.", [{argument: (value,) * (count or 1)}])
-    value = tuple(value)
+    right = [{argument: (value,) * (count or 1)}] if isinstance(value, int) else []
+    value = listed(argument, value, "must be a list of whole numbers.", right)
     if count is not None and len(value) != count:
         right = [{argument: (value + value[-1:] * count)[:count]}] if value else []
         raise Wrong(argument, value, f"must be {count} whole numbers.", right)

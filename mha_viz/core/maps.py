@@ -3,7 +3,7 @@
 import numpy as np
 
 from mha_viz.core.arrays import as_array, own, read_only
-from mha_viz.core.rules import Shape, Wrong, one_of
+from mha_viz.core.rules import Shape, Wrong, fraction, of_kind, one_of
 from mha_viz.core.tokens import Tokens
 from mha_viz.core.trace import Trace
 
@@ -24,10 +24,12 @@ def trace_of_maps(weights, tokens=None, name="attention", close=None, dtype=None
     """
     half = str(getattr(weights, "dtype", "")) == "torch.bfloat16"
     weights = own(as_array("weights", weights))
-    dtype = one_of("dtype", dtype or ("bfloat16" if half else weights.dtype.name), tuple(CLOSE))
+    if tokens is not None:
+        of_kind("tokens", tokens, Tokens)
+    dtype = one_of("dtype", ("bfloat16" if half else weights.dtype.name) if dtype is None else dtype, tuple(CLOSE))
     if weights.ndim != 4 or 0 in weights.shape:
         raise Wrong("weights", Shape(weights.shape), "must be [N, H, L, S], and no axis empty.")
-    check_rows(weights, CLOSE[dtype] if close is None else close)
+    check_rows(weights, CLOSE[dtype] if close is None else fraction("close", close))
     N, _, L, S = weights.shape
     used = weights if used is None else own(as_array("used", used))
     if used.shape != weights.shape:

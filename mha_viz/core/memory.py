@@ -116,7 +116,7 @@ def check_layer_memory(embed_dim, kdim=None, vdim=None, num_heads=1, *, availabl
 
 def largest(most, fits):
     """The largest whole number up to ``most`` that fits, 0 where none does; what fits must go on fitting below."""
-    return bisect.bisect_left(range(1, most + 1), True, key=lambda number: not fits(number))
+    return bisect.bisect_left(range(1, min(most, 2**62) + 1), True, key=lambda number: not fits(number))
 
 
 def readable_size(count):

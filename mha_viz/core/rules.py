@@ -2,6 +2,7 @@
 
 import math
 import operator
+from collections.abc import Mapping, Set
 
 import numpy as np
 
@@ -35,7 +36,7 @@ def _told(argument, value):
         return f"{argument} of shape {tuple(value)}"
     if isinstance(value, np.dtype):
         return f"{argument} of type {value}"
-    text = repr(value.item() if isinstance(value, np.generic) else value)
+    text = repr(value.item() if isinstance(value, np.generic) else value).replace("\n", "")
     return f"{argument} = {text if len(text) <= 60 else text[:57] + '…'}"
 
 
@@ -49,7 +50,7 @@ def whole(argument, value, least, most=None):
     if number is None:
         try:
             close = round(float(value))
-        except (TypeError, ValueError, OverflowError):
+        except (TypeError, ValueError, OverflowError, RuntimeError):  # the last of tensors
             close = least
         raise Wrong(argument, value, f"must be {bounds}.", [{argument: _clamp(close, least, most)}])
     if number < least or (most is not None and number > most):
@@ -61,7 +62,7 @@ def fraction(argument, value):
     """``value`` as a float from 0 to 1; raises Wrong otherwise."""
     try:
         number = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError, RuntimeError):  # the last of tensors
         number = math.nan
     if not 0 <= number <= 1:
         close = 0.0 if math.isnan(number) else min(max(number, 0.0), 1.0)
@@ -71,9 +72,35 @@ def fraction(argument, value):
 
 def one_of(argument, value, choices):
     """The one of ``choices`` that equals ``value``; raises Wrong otherwise, with all choices."""
-    if value not in choices:
-        raise Wrong(argument, value, f"must be one of {', '.join(map(str, choices))}.", [{argument: c} for c in choices])
-    return choices[choices.index(value)]
+    try:
+        return choices[choices.index(value)]
+    except (ValueError, RuntimeError):  # which arrays and tensors raise too, as they equal in part
+        rule = f"must be one of {', '.join(map(str, choices))}."
+        raise Wrong(argument, value, rule, [{argument: choice} for choice in choices]) from None
+
+
+def of_kind(argument, value, kind):
+    """``value``, which has to be a ``kind``; raises Wrong otherwise."""
+    if not isinstance(value, kind):
+        raise Wrong(argument, value, f"must be a {getattr(kind, '__name__', kind)}, and is a {type(value).__name__}.")
+    return value
+
+
+def yes_or_no(argument, value):
+    """``value`` as a bool, where it is one or NumPy's; raises Wrong otherwise: an array is neither true nor false."""
+    if not isinstance(value, bool | np.bool_):
+        raise Wrong(argument, value, "must be True or False.", [{argument: True}, {argument: False}])
+    return bool(value)
+
+
+def listed(argument, value, rule, nearest=()):
+    """``value``, which has to hold several things in an order, as a tuple; raises Wrong with this ``rule`` for text and what is none."""
+    if isinstance(value, str | bytes | Mapping | Set) or not hasattr(value, "__iter__"):
+        raise Wrong(argument, value, rule, nearest)
+    try:
+        return tuple(value)
+    except TypeError:  # an array or tensor without axes, a class
+        raise Wrong(argument, value, rule, nearest) from None
 
 
 def head_dim(embed_dim, num_heads):

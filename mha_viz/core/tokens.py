@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mha_viz.core.arrays import own
-from mha_viz.core.rules import Shape, Wrong
+from mha_viz.core.rules import Shape, Wrong, listed
 from mha_viz.core.sight import Sight
 
 
@@ -62,9 +62,11 @@ def texts(argument, given, N, length):
     """``given`` as N tuples of ``length`` texts; their numbers where None. Raises Wrong where they do not fit."""
     if given is None:
         return (tuple(map(str, range(length))),) * N
-    if isinstance(given, str) or any(isinstance(item, str) for item in given):
-        raise Wrong(argument, given, 'must be one sequence of texts per batch item: (("the", "cat"), …).')
-    given = tuple(tuple(map(str, item)) for item in given)
+    rule = 'must be one sequence of texts per batch item: (("the", "cat"), …).'
+    items = listed(argument, given, rule)
+    if any(isinstance(item, str) for item in items):
+        raise Wrong(argument, given, rule)
+    given = tuple(tuple(map(str, listed(argument, item, rule))) for item in items)
     counts = tuple(len(item) for item in given)
     if counts != (length,) * N:
         raise Wrong(argument, counts, f"must name {length} tokens for each of {N} batch items; these are its counts.")

@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 
 from mha_viz.core.arrays import as_array
 from mha_viz.core.maps import CLOSE, trace_of_maps
-from mha_viz.core.rules import Shape, Wrong
+from mha_viz.core.rules import Shape, Wrong, listed, of_kind
 from mha_viz.core.tokens import Tokens
 from mha_viz.core.trace import Trace
 from mha_viz.export.figure import Figure, figure_of
@@ -67,9 +67,8 @@ def _drawn(name, a, attention, tokens, key_tokens, axes, layer, view, width, how
         if key not in View.__dataclass_fields__:
             raise unknown(key, value, View, Figure)
     figure = figure_of(looks | {"view": name, "width": None if width is None else (width, "px")})
-    view = replace(
-        view or View(), **{key: tuple(value) if isinstance(value, list) else value for key, value in how.items()}, layer=layer
-    )
+    view = View() if view is None else of_kind("view", view, View)
+    view = replace(view, **{key: tuple(value) if isinstance(value, list) else value for key, value in how.items()}, layer=layer)
     of, read = given(attention, tokens, key_tokens, axes)
     trace = layer_of(of, layer)
     for wrong in view.misfits(*trace.shape):
@@ -204,7 +203,8 @@ def _texts(argument, value, N):
         raise Wrong(
             argument, type(value).__name__, "must be texts: tokenizer.convert_ids_to_tokens(ids) makes them of numbers."
         )
-    value = [value] if all(isinstance(one, str) for one in value) and not isinstance(value, str) else value
+    value = listed(argument, value, "must be a list of texts, or one sequence of texts per batch item.")
+    value = [value] if all(isinstance(one, str) for one in value) else value
     return list(value) * N if len(value) == 1 else value
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import field, fields
 
-from mha_viz.core.rules import Wrong, fraction, one_of, whole
+from mha_viz.core.rules import Wrong, fraction, listed, one_of, whole
 
 LONGEST = 100_000  # tokens, numbers, heads that may be named; what fits into memory is checked apart
 LARGEST_SEED = 2**53 - 1  # the largest whole number that a browser holds exactly
@@ -68,12 +68,12 @@ def several(least, most, default):
 
 def each_whole(argument, value, least, most, meant, like, default):
     """The whole numbers of ``value`` as a list; so many are ``meant``, ``like`` these, and ``default`` is right where there are none."""
-    if isinstance(value, str) or not hasattr(value, "__iter__"):
-        raise Wrong(argument, value, f'must be whole numbers, {meant}, as in "{", ".join(map(str, like))}".', [{argument: default}])
+    rule = f'must be whole numbers, {meant}, as in "{", ".join(map(str, like))}".'
+    value = listed(argument, value, rule, [{argument: default}])
     try:
         return [whole(argument, number, least, most) for number in value]
     except Wrong as wrong:
-        right = tuple(wrong.nearest[0][argument] if number == wrong.value else number for number in value)
+        right = tuple(wrong.nearest[0][argument] if number is wrong.value else number for number in value)
         bounds = f"from {least} to {most}" if wrong.nearest[0][argument] == most else f"{least} or more"
         rule = f"must be whole numbers, {bounds}, {meant}, and {wrong.value!r} is not."
         raise Wrong(argument, tuple(value), rule, [{argument: right}]) from None

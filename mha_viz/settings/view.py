@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from mha_viz.core.rules import Wrong, whole
+from mha_viz.core.rules import Wrong, listed, whole
 from mha_viz.settings.interventions import typed_interventions
 from mha_viz.settings.rules import check, choice, flag, number, optional, ruled
 from mha_viz.settings.steps import LANGUAGES, STEPS
@@ -22,6 +22,7 @@ PLACE = ("layer", "what_if")  # fields that say what is computed, and so belong 
 
 
 def _heads(argument, value):
+    value = listed(argument, value, "must be numbers of heads, as in (2, 5).", [{argument: None}])
     heads = tuple(dict.fromkeys(whole(argument, head, 0) for head in value))
     if not heads:
         raise Wrong(argument, heads, "must name at least one head.", [{argument: None}])
@@ -29,11 +30,11 @@ def _heads(argument, value):
 
 
 def _cell(argument, value):
-    pair = tuple(None if index in (None, "") else whole(argument, index, 0) for index in value)
+    rule, right = 'must be a query and a key, as in "6,9", or one of them, "6," or ",9".', [{argument: None}]
+    value = listed(argument, value, rule, right)
+    pair = tuple(None if index is None or str(index) == "" else whole(argument, index, 0) for index in value)
     if len(pair) != 2 or pair == (None, None):
-        raise Wrong(
-            argument, value, 'must be a query and a key, as in "6,9", or one of them, "6," or ",9".', [{argument: None}]
-        )
+        raise Wrong(argument, value, rule, right)
     return pair
 
 

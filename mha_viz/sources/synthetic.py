@@ -18,7 +18,7 @@ from mha_viz.core.memory import (
     projected_memory,
     readable_size,
 )
-from mha_viz.core.rules import Wrong
+from mha_viz.core.rules import Wrong, of_kind
 from mha_viz.settings import Settings, read_mask
 from mha_viz.sources.tiny import TOKENS, tiny_layer
 
@@ -35,7 +35,7 @@ def synthetic(settings=None, *, engine="torch", dtype="float32"):
     """
     import torch
 
-    s = settings or Settings()
+    s = Settings() if settings is None else of_kind("settings", settings, Settings)
     long = check_size(s, engine, dtype)
     generator = torch.Generator().manual_seed(s.seed)
     layer = Layer.random(s.embed_dim, s.num_heads, seed=s.seed, dropout=s.dropout, generator=generator)

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from mha_viz.core.rules import Wrong
+from mha_viz.core.rules import Wrong, of_kind
 from mha_viz.recording import Recording
 from mha_viz.settings.interventions import read_interventions, told, typed_interventions, write_interventions
 from mha_viz.settings.rules import LARGEST_SEED, check, choice, number, optional, ruled, split_words, typed_words
@@ -94,7 +94,7 @@ class Run:
 
 def trained(settings=None):
     """The Run of these Trained settings; the notes of its recording say what was changed."""
-    s = settings or Trained()
+    s = Trained() if settings is None else of_kind("settings", settings, Trained)
     model, tokens, changes = MODELS[s.model], s.tokens, s.changes
     task = TASKS[model.task]
     traces, logits = forward(model, parameters(s.model, s.snapshot), tokens, changes)

@@ -9,7 +9,7 @@ import numpy as np
 from mha_viz.core.attend import call_of, trace_of_call
 from mha_viz.core.maps import CLOSE, trace_of_maps
 from mha_viz.core.memory import check_memory
-from mha_viz.core.rules import Wrong
+from mha_viz.core.rules import Wrong, of_kind
 from mha_viz.core.tokens import Tokens
 from mha_viz.core.trace import Trace
 from mha_viz.recording import Recording
@@ -44,7 +44,7 @@ def pretrained(settings=None):
     Raises Wrong where transformers is not installed, where there is no such model on this machine, where it cannot read the text, or
     none of its layers attends.
     """
-    s = settings or Pretrained()
+    s = Pretrained() if settings is None else of_kind("settings", settings, Pretrained)
     reading = read(s.name, s.lines, s.pairs)
     encoded, traces, notes = reading.encoded, tuple(map(_afresh, reading.traces)), reading.notes
     items = range(len(s.lines)) if s.crop is None else [s.crop]
