@@ -22,7 +22,7 @@ def options(parser):
 
 def run(options):
     """Measure, say how far it is on stderr, print a table or JSON; what was measured is kept where somebody stops (status 130)."""
-    from mha_viz.settings import read
+    from mha_viz.settings import parsed
     from mha_viz.settings.profile import Profile
     from mha_viz.studies.profile_results import Results, as_json, of_json, used_by_others
 
@@ -33,7 +33,7 @@ def run(options):
             raise Wrong(*next(iter(given.items())), "stands beside --load, which measures nothing: give one of them.")
         results = of_json(text_of(options.load))
     else:
-        results = Results(Profile(**{name: read(Profile, name, text) for name, text in given.items()}), used_by_others())
+        results = Results(Profile(**{name: parsed(Profile, name, text) for name, text in given.items()}), used_by_others())
         status = follow(results)
     print(as_json(results) if options.json else "\n".join(told(results)))
     return status

@@ -19,12 +19,12 @@ def run(options):
     import torch
 
     from mha_viz.core.whole_file import check_folder, whole_file
-    from mha_viz.settings import read
+    from mha_viz.settings import parsed
     from mha_viz.studies.profiling import Pace, in_words
     from mha_viz.studies.quality import DATA, Quality, Trial, path_of, quality_json, study
 
     given = {name: getattr(options, name) for name in ("task", "num_heads", "seeds", "steps")}
-    trial = Trial(**{name: read(Trial, name, text) for name, text in given.items() if text is not None})
+    trial = Trial(**{name: parsed(Trial, name, text) for name, text in given.items() if text is not None})
     out = options.out or DATA
     check_folder(out)  # before minutes of training, and not after them
     torch.set_num_threads(1)  # the products are too small to share

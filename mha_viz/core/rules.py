@@ -116,7 +116,7 @@ def head_dim(embed_dim, num_heads):
     most = min(embed_dim, FARTHEST)
     below, above = range(min(num_heads - 1, most), 0, -1), range(num_heads + 1, most + 1)
     heads = [found for side in (below, above) if (found := next((d for d in side if embed_dim % d == 0), None))]
-    dims = [d for d in (size * num_heads, (size + 1) * num_heads) if d]
+    dims = sorted((d for d in (size * num_heads, (size + 1) * num_heads) if d), key=lambda d: abs(d - embed_dim))
     raise Wrong(
         "num_heads", num_heads,
         f"embed_dim must be divisible by num_heads, but {embed_dim} = {num_heads} × {size} + {rest}.",

@@ -12,7 +12,18 @@ import streamlit as st
 
 from mha_viz.core.rules import Wrong
 from mha_viz.pages.form import STAGE, WHOLE, draw, give, heard, renew
-from mha_viz.settings import Settings, View, fit_mask, from_address, read, read_mask, ruled_value, to_address, write_mask
+from mha_viz.settings import (
+    Settings,
+    View,
+    fit_mask,
+    from_address,
+    parsed,
+    read,
+    read_mask,
+    ruled_value,
+    to_address,
+    write_mask,
+)
 from mha_viz.settings.settings import TINY
 
 TYPED = ("padding", "source_padding")  # fields that are typed as text and read by settings.read
@@ -177,7 +188,7 @@ def settings():
 
 
 def of(held):
-    return Settings(**{name: read(Settings, name, value) if name in TYPED else value for name, value in held.items()})
+    return Settings(**{name: parsed(Settings, name, value) if name in TYPED else value for name, value in held.items()})
 
 
 def values():

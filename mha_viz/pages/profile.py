@@ -16,7 +16,7 @@ from mha_viz.pages.quality_beside import quality_beside
 from mha_viz.pages.save import OnScreen, keep_for_saving, save
 from mha_viz.pages.toolbar import lazy_popover
 from mha_viz.pages.warm import warm_up
-from mha_viz.settings import from_address, read, spell
+from mha_viz.settings import from_address, parsed, spell
 from mha_viz.settings.environment import CLASS
 from mha_viz.settings.profile import BOTH, Profile
 from mha_viz.settings.view import DTYPES
@@ -104,7 +104,7 @@ def wanted():
     """(the Profile that is set, None), or (None, the Wrong that says what is not right with it)."""
     held = st.session_state.profile_set
     try:
-        return Profile(**{name: read(Profile, name, str(value)) for name, value in held.items()}), None
+        return Profile(**{name: parsed(Profile, name, str(value)) for name, value in held.items()}), None
     except Wrong as wrong:
         return None, wrong
 

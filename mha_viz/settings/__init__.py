@@ -5,13 +5,13 @@ Both are frozen and checked on the way in; everything after trusts them. A value
 
 from mha_viz.settings.rules import ruled_value
 from mha_viz.settings.settings import SIDES, Settings
-from mha_viz.settings.spelling import from_address, from_json, from_values, read, spell, to_address, to_json
+from mha_viz.settings.spelling import from_address, from_json, from_values, parsed, read, spell, to_address, to_json
 from mha_viz.settings.steps import LANGUAGES, STEPS
 from mha_viz.settings.typed_mask import fit_mask, read_mask, write_mask
 from mha_viz.settings.view import ARRANGEMENTS, COLORS, ORDERS, PICTURES, POOLINGS, SCALES, WEIGHTINGS, View
 
 __all__ = [
     "ARRANGEMENTS", "COLORS", "LANGUAGES", "ORDERS", "PICTURES", "POOLINGS", "SCALES", "SIDES", "STEPS", "WEIGHTINGS", "Settings", "View",
-    "fit_mask", "from_address", "from_json", "from_values", "read", "read_mask", "ruled_value", "spell", "to_address", "to_json",
-    "write_mask",
+    "fit_mask", "from_address", "from_json", "from_values", "parsed", "read", "read_mask", "ruled_value", "spell", "to_address",
+    "to_json", "write_mask",
 ]  # fmt: skip

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from mha_viz.core.rules import Wrong, divisors, head_dim
-from mha_viz.settings.rules import check, choice, number, ruled, several
+from mha_viz.settings.rules import Ruled, choice, number, ruled, several
 from mha_viz.settings.view import DTYPES
 
 HEADS, LENGTHS = (1, 2, 4, 8), (64, 128, 256, 512, 1024)
@@ -11,7 +11,7 @@ BOTH = "both"
 
 
 @dataclass(frozen=True)
-class Profile:
+class Profile(Ruled):
     """Self-attention of random tokens, eval mode, no gradients, for each of ``num_heads`` and of ``seq_len``, ascending.
 
     ``need_weights`` "both" measures every point with the weights returned and without. ``padding`` hides the last quarter of the keys.
@@ -28,8 +28,7 @@ class Profile:
     threads: int = ruled(1, number(1, 256))
     repeats: int = ruled(9, number(1, 1000))
 
-    def __post_init__(self):
-        check(self)
+    def check_together(self):
         for heads in self.num_heads:
             try:
                 head_dim(self.embed_dim, heads)

@@ -5,6 +5,7 @@ from dataclasses import field, fields
 from mha_viz.core.rules import Wrong, fraction, listed, one_of, whole
 
 LONGEST = 100_000  # tokens, numbers, heads that may be named; what fits into memory is checked apart
+MOST_TRIED = 24  # changes that are looked at for one that can be advised
 LARGEST_SEED = 2**53 - 1  # the largest whole number that a browser holds exactly
 
 
@@ -22,6 +23,56 @@ def check(instance):
     """Bring every field of a frozen dataclass through its rule."""
     for f in fields(instance):
         object.__setattr__(instance, f.name, ruled_value(type(instance), f.name, getattr(instance, f.name)))
+
+
+class Ruled:
+    """What a frozen dataclass whose fields are ``ruled`` inherits: as it is made, each field is checked, then ``check_together``.
+
+    Raises Wrong, and what that advises breaks no rule in its turn: where one field does not do, those that have to change with it are
+    advised along.
+    """
+
+    def __post_init__(self):
+        given = dict(vars(self))
+        try:
+            _check_all(self)
+        except Wrong as wrong:
+            found = [change for one in wrong.nearest if (change := _completed(type(self), given, one))]
+            nearest = [change for i, change in enumerate(found) if change not in found[:i]]
+            if wrong.nearest and not nearest:
+                default = {wrong.argument: self.__dataclass_fields__[wrong.argument].default}
+                nearest = [change for change in [_completed(type(self), given, default)] if change]
+            raise Wrong(wrong.argument, wrong.value, wrong.rule, nearest) from None
+
+    def check_together(self):
+        """Raises Wrong where fields that are right by themselves do not go together."""
+
+
+def _check_all(instance):
+    check(instance)
+    instance.check_together()
+
+
+def _completed(kind, given, change):
+    """``change``, with what has to change besides so that the fields ``given`` make one of ``kind``; None where few steps find nothing.
+
+    What changes no other field comes before what does.
+    """
+    waiting, seen = [change], []
+    while waiting and len(seen) < MOST_TRIED:
+        tried = waiting.pop(0)
+        if tried in seen:
+            continue
+        seen.append(tried)
+        instance = object.__new__(kind)  # not made in full, or its own advice would be completed in turn
+        vars(instance).update(given | tried)
+        try:
+            _check_all(instance)
+        except Wrong as wrong:
+            waiting += [tried | one for one in sorted(wrong.nearest, key=lambda one: not one.keys() <= change.keys())]
+        else:
+            return tried
+    return None
 
 
 def number(least, most=LONGEST):
@@ -70,13 +121,18 @@ def each_whole(argument, value, least, most, meant, like, default):
     """The whole numbers of ``value`` as a list; so many are ``meant``, ``like`` these, and ``default`` is right where there are none."""
     rule = f'must be whole numbers, {meant}, as in "{", ".join(map(str, like))}".'
     value = listed(argument, value, rule, [{argument: default}])
-    try:
-        return [whole(argument, number, least, most) for number in value]
-    except Wrong as wrong:
-        right = tuple(wrong.nearest[0][argument] if number is wrong.value else number for number in value)
-        bounds = f"from {least} to {most}" if wrong.nearest[0][argument] == most else f"{least} or more"
-        rule = f"must be whole numbers, {bounds}, {meant}, and {wrong.value!r} is not."
-        raise Wrong(argument, tuple(value), rule, [{argument: right}]) from None
+    right, first = [], None
+    for one in value:
+        try:
+            right.append(whole(argument, one, least, most))
+        except Wrong as wrong:
+            right.append(wrong.nearest[0][argument])
+            first = first or wrong
+    if first is not None:
+        bounds = f"from {least} to {most}" if first.nearest[0][argument] == most else f"{least} or more"
+        rule = f"must be whole numbers, {bounds}, {meant}, and {first.value!r} is not."
+        raise Wrong(argument, tuple(value), rule, [{argument: tuple(right)}])
+    return right
 
 
 def split_words(text):

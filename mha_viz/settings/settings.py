@@ -5,8 +5,7 @@ from dataclasses import dataclass, fields
 from mha_viz.core.rules import Wrong, head_dim
 from mha_viz.settings.rules import (
     LARGEST_SEED,
-    LONGEST,
-    check,
+    Ruled,
     choice,
     counts,
     flag,
@@ -26,7 +25,7 @@ TINY = {"embed_dim": 4, "num_heads": 2, "batch_size": 1, "seq_len": 3, "padding"
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Ruled):
     """What is computed. The defaults are the tutorial's program, in eval mode.
 
     ``case`` "random" draws weights and tokens from ``seed``; "tiny" is one worked by hand, whose sizes are ``TINY``.
@@ -67,15 +66,7 @@ class Settings:
     source_words: str | None = ruled(None, optional(typed_words))
     positions: bool = ruled(False, flag)
 
-    def __post_init__(self):
-        try:
-            check(self)
-        except Wrong as wrong:
-            if wrong.argument == "embed_dim" and isinstance(self.num_heads, int) and 0 < self.num_heads <= LONGEST:
-                near = wrong.nearest[0]["embed_dim"]  # a dim that is in range helps only if the heads divide it
-                size = min(max(round(near / self.num_heads), 1), LONGEST // self.num_heads)
-                wrong = Wrong("embed_dim", wrong.value, wrong.rule, [{"embed_dim": size * self.num_heads}])
-            raise wrong from None
+    def check_together(self):
         self._check_tiny()
         head_dim(self.embed_dim, self.num_heads)
         self._check_padding("padding", self.texts, "seq_len", self.seq_len)

@@ -24,6 +24,11 @@ def spell(value):
 
 def read(kind, name, text):
     """The value that ``text`` spells for the field ``name`` of ``kind``; raises Wrong with the field's rule where it spells none."""
+    return ruled_value(kind, name, parsed(kind, name, text))
+
+
+def parsed(kind, name, text):
+    """The value that ``text`` spells for the field ``name`` of ``kind``, as far as it spells one: its rule is still to be kept."""
     value, annotation = text, str(kind.__dataclass_fields__[name].type)
     if "tuple" in annotation:
         part = float if "float" in annotation else int
@@ -34,7 +39,7 @@ def read(kind, name, text):
         value = _as_number(text, int)
     elif "float" in annotation:
         value = _as_number(text, float)
-    return ruled_value(kind, name, value)
+    return value
 
 
 def _as_number(text, kind):

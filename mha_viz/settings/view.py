@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from mha_viz.core.rules import Wrong, listed, whole
 from mha_viz.settings.interventions import typed_interventions
-from mha_viz.settings.rules import check, choice, flag, number, optional, ruled
+from mha_viz.settings.rules import LONGEST, Ruled, choice, each_whole, flag, number, optional, ruled
 from mha_viz.settings.steps import LANGUAGES, STEPS
 
 ORDERS = (
@@ -22,17 +22,20 @@ PLACE = ("layer", "what_if")  # fields that say what is computed, and so belong 
 
 
 def _heads(argument, value):
-    value = listed(argument, value, "must be numbers of heads, as in (2, 5).", [{argument: None}])
-    heads = tuple(dict.fromkeys(whole(argument, head, 0) for head in value))
+    heads = tuple(dict.fromkeys(each_whole(argument, value, 0, LONGEST, "of heads", (2, 5), None)))
     if not heads:
         raise Wrong(argument, heads, "must name at least one head.", [{argument: None}])
     return heads
 
 
 def _cell(argument, value):
-    rule, right = 'must be a query and a key, as in "6,9", or one of them, "6," or ",9".', [{argument: None}]
+    right = [{argument: None}]
+    rule = 'must be a query and a key, whole numbers from 0, as in "6,9", or one of them, "6," or ",9".'
     value = listed(argument, value, rule, right)
-    pair = tuple(None if index is None or str(index) == "" else whole(argument, index, 0) for index in value)
+    try:
+        pair = tuple(None if index is None or str(index) == "" else whole(argument, index, 0) for index in value)
+    except Wrong:
+        raise Wrong(argument, value, rule, right) from None
     if len(pair) != 2 or pair == (None, None):
         raise Wrong(argument, value, rule, right)
     return pair
@@ -59,7 +62,7 @@ def _limits(argument, value):
 
 
 @dataclass(frozen=True)
-class View:
+class View(Ruled):
     """How a Trace is shown. None means: choose for me, as ``mha_viz.analysis.choose`` does.
 
     ``layer`` of a model that has several; ``item`` the batch item; ``heads`` the heads shown, None all; ``order`` of them, by
@@ -118,9 +121,6 @@ class View:
     cache_dtype: str = ruled("float32", choice(*DTYPES))
     cache_layers: int = ruled(32, number(1))
     cache_length: int = ruled(4096, number(1))
-
-    def __post_init__(self):
-        check(self)
 
     @property
     def statistic(self):

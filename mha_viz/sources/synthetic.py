@@ -1,6 +1,7 @@
 """A seeded, untrained layer on random tokens or on a person's own words."""
 
 import hashlib
+from dataclasses import replace
 
 import numpy as np
 
@@ -69,8 +70,24 @@ def check_size(s, engine="torch", dtype="float32"):
     if long:
         check_projected_memory(N, s.L, s.S, E, dtype=dtype)
     else:
-        check_memory(*size, dtype=dtype, dropout=dropout)
+        try:
+            check_memory(*size, dtype=dtype, dropout=dropout)
+        except Wrong as wrong:
+            raise _with_pooled(wrong, s, engine, dtype) from None
     return long
+
+
+def _with_pooled(wrong, s, engine, dtype):
+    """The ``wrong`` of maps that do not fit whole; where shorter ones are pooled it advises these, whatever memory is free."""
+    if max(s.L, s.S) <= POOLED or s.words is not None or s.source_words is not None:
+        return wrong
+    lengths = {"seq_len": s.seq_len, "source_len": s.source_len}
+    shorter = {name: POOLED for name, length in lengths.items() if length is not None and length > POOLED}
+    try:
+        long = check_size(replace(s, **shorter), engine, dtype)
+    except Wrong:
+        return wrong
+    return Wrong(wrong.argument, wrong.value, f"{wrong.rule} Up to {POOLED:,} tokens are pooled.", [shorter]) if long else wrong
 
 
 def peak_of(s):

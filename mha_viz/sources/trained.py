@@ -8,7 +8,7 @@ import numpy as np
 from mha_viz.core.rules import Wrong, of_kind
 from mha_viz.recording import Recording
 from mha_viz.settings.interventions import read_interventions, told, typed_interventions, write_interventions
-from mha_viz.settings.rules import LARGEST_SEED, check, choice, number, optional, ruled, split_words, typed_words
+from mha_viz.settings.rules import LARGEST_SEED, Ruled, choice, number, optional, ruled, split_words, typed_words
 from mha_viz.sources.models import MODELS, Scores, forward, is_right, kept_step, log_softmax, parameters, record, score
 from mha_viz.sources.tasks import PAD, SHOWN, TASKS, UNASKED
 
@@ -16,7 +16,7 @@ MOST_ITEMS = 64
 
 
 @dataclass(frozen=True)
-class Trained:
+class Trained(Ruled):
     """Which model, on which sequences, with what changed.
 
     ``snapshot`` is the training step after which the model is taken, one of ``steps(model)``; None takes the final weights.
@@ -35,8 +35,7 @@ class Trained:
     words: str | None = ruled(None, optional(typed_words))
     interventions: str = ruled("", typed_interventions)
 
-    def __post_init__(self):
-        check(self)
+    def check_together(self):
         if self.snapshot is not None:
             kept_step(self.model, self.snapshot)
         model, changes, length = MODELS[self.model], self.changes, self.tokens.shape[1]

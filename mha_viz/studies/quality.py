@@ -11,7 +11,7 @@ from mha_viz.core.intervention import Intervention
 from mha_viz.core.json_text import parse_json
 from mha_viz.core.rules import Wrong, head_dim, one_of, whole
 from mha_viz.settings.profile import Profile
-from mha_viz.settings.rules import check, choice, number, ruled, several
+from mha_viz.settings.rules import Ruled, choice, number, ruled, several
 from mha_viz.settings.spelling import from_values, spell
 from mha_viz.sources.models import DATA, HELD_OUT_COUNT, MODELS, Parameters, score
 from mha_viz.sources.tasks import TASKS
@@ -39,7 +39,7 @@ HEADS, SEEDS = (1, 2, 4, 8, 16, 32), (1, 2, 3, 4, 5)
 
 
 @dataclass(frozen=True)
-class Trial:
+class Trial(Ruled):
     """Which ``task`` is trained, with which head counts, from which ``seeds``, for how many ``steps``. ``embed_dim``, layers and all else
     of the recipe are those of the shipped model of the task, so that every head count has as many parameters and the same sequences."""
 
@@ -48,8 +48,7 @@ class Trial:
     seeds: tuple[int, ...] = ruled(SEEDS, several(0, 2**31, SEEDS))
     steps: int = ruled(800, number(1))
 
-    def __post_init__(self):
-        check(self)
+    def check_together(self):
         for heads in self.num_heads:
             try:
                 head_dim(self.model.embed_dim, heads)

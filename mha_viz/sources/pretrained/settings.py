@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from mha_viz.core.rules import Wrong
-from mha_viz.settings.rules import LONGEST, check, choice, flag, number, optional, ruled
+from mha_viz.settings.rules import LONGEST, Ruled, choice, flag, number, optional, ruled
 
 TEXT = "The fox jumped over the fence because it was frightened.\nNobody had seen it."
 SPECIAL = ("shown", "set aside")
@@ -31,7 +31,7 @@ def typed_name(argument, value):
 
 
 @dataclass(frozen=True)
-class Pretrained:
+class Pretrained(Ruled):
     """Which model reads what.
 
     ``name`` is one of ``shipped_models()``, the path of a folder that holds a model (``./model``, not ``model``), or a name on
@@ -54,8 +54,7 @@ class Pretrained:
     join: bool = ruled(False, flag)
     crop: int | None = ruled(None, optional(number(0)))
 
-    def __post_init__(self):
-        check(self)
+    def check_together(self):
         count = len(self.lines)
         if self.pair is not None and len(self.pairs) != count:
             right = [{"pair": "\n".join(self.pairs[:count])}] if len(self.pairs) > count else []

@@ -1,0 +1,88 @@
+"""What an error advises is right: applied, it breaks no rule in its turn, whatever else was wrong."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings as effort
+from hypothesis import strategies as st
+
+from mha_viz import Settings, View
+from mha_viz.core.rules import Wrong
+from mha_viz.settings import parsed
+from mha_viz.settings.profile import Profile
+from mha_viz.sources.pretrained import Pretrained
+from mha_viz.sources.synthetic import POOLED, check_size
+from mha_viz.sources.trained import Trained
+from mha_viz.studies.quality import Trial
+
+KINDS = (Settings, View, Profile, Trained, Pretrained, Trial)
+TYPED = (
+    "", " ", "a", "a,b", "0,b", "3,a,-1", "-1", "1.5", "1e3", "12.8", "nan", "inf", "1e400", "100001", "9" * 5000, "True", "0,0", "5,2",
+    "2,5", "1,2,3", ",5", "5,", ",", "-1,3", "0.5,0.1", "nan,1", "16384,3", "1:2=zero 9", "0:0=foo", "0:keys=1,x", "the cat sat on it",
+    "1000:0=zero", "0:0=zero 0:0=mean", "a\n\nb", "0\n1", "01/0", "0.5,x", "[1]", "--3", "1_000", "tiny", "0", "1", "2", "7", "130",
+)  # fmt: skip
+GIVEN = (
+    None, True, False, -1, 0, 1, 2, 3, 7, 12.8, 1e3, float("nan"), float("inf"), -5, 10**30, "x", "", (), (1,), ("a", "b"), (0, -1),
+    (3, 1.5), [], {}, b"x", (None, None), (5, 2), object, 130, 4096, 100_000, 100_001, 2**53, (0.5, 0.1), 0.5, -0.5, np.int64(5),
+)  # fmt: skip
+
+
+def advice_is_right(kind, values):
+    """Whether ``kind`` of these values is made, or refused with advice that makes one."""
+    try:
+        kind(**values)
+    except Wrong as wrong:
+        assert wrong.argument in kind.__dataclass_fields__
+        for change in wrong.nearest:
+            kind(**values | change)
+    return True
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_advised_for_one_field_is_right(kind):
+    for name in kind.__dataclass_fields__:
+        assert all(advice_is_right(kind, {name: value}) for value in GIVEN)
+        assert all(advice_is_right(kind, {name: parsed(kind, name, text)}) for text in TYPED)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data())
+@effort(max_examples=150, deadline=None)
+def test_what_is_advised_for_several_fields_is_right(kind, data):
+    names = data.draw(st.lists(st.sampled_from(list(kind.__dataclass_fields__)), min_size=2, max_size=4, unique=True))
+    values = {
+        name: data.draw(
+            st.one_of(st.sampled_from(GIVEN), st.sampled_from(TYPED).map(lambda text, name=name: parsed(kind, name, text)))
+        )
+        for name in names
+    }
+    assert advice_is_right(kind, values)
+
+
+@pytest.mark.parametrize(
+    ("values", "nearest"),
+    [
+        ({"padding": ("a", "b")}, ({"padding": (0, 0)},)),
+        ({"seq_len": 0}, ({"seq_len": 3},)),
+        ({"num_heads": 12.8}, ({"num_heads": 8},)),
+        ({"embed_dim": 12.8, "seed": -1}, ({"embed_dim": 16, "seed": 0},)),
+        ({"case": "small"}, ({"case": "random"},)),
+        ({"source_padding": ("a",)}, ({"source_padding": (0,)},)),
+    ],
+)
+def test_what_is_advised(values, nearest):
+    with pytest.raises(Wrong) as caught:
+        Settings(**values)
+    assert caught.value.nearest[:1] == nearest
+
+
+@pytest.mark.parametrize("available", [2**33, 2**34, 2**36])
+@pytest.mark.parametrize("values", [{"seq_len": 100_000}, {"seq_len": 40_000, "source_len": 90_000}])
+def test_lengths_that_are_pooled_are_advised_whatever_memory_is_free(available, values, monkeypatch):
+    monkeypatch.setattr("mha_viz.core.memory.free", lambda: available)
+    settings = Settings(**values, batch_size=1)
+    with pytest.raises(Wrong, match="are pooled") as caught:
+        check_size(settings)
+    assert caught.value.nearest == ({name: POOLED for name, length in values.items() if length > POOLED},)
+    assert check_size(Settings(**values | caught.value.nearest[0], batch_size=1)), "it is shown pooled"
+    assert POOLED == 32_768
