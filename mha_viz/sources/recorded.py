@@ -3,6 +3,8 @@
 from contextlib import contextmanager
 from dataclasses import replace
 
+import numpy as np
+
 from mha_viz.core.attend import trace_of_call
 from mha_viz.core.call import Call
 from mha_viz.core.maps import trace_of_maps
@@ -89,7 +91,12 @@ def _trace(call, names, filters, step):
     if filters.items is not None:
         queries, keys = ([side[item] for item in filters.items] if side else None for side in (queries, keys))
     queries, keys = ([item[:length] for item in side] if side else None for side, length in ((queries, L), (keys, S)))
+    if queries is None and not (keys and call.one_sequence):  # whose queries are named as the keys
+        queries = _numbers(call.places.numbers(0), N)
+    keys = keys if keys is not None else _numbers(call.places.numbers(1), N)
     tokens = Tokens.of(N, L, S, queries, keys, call.query_padding, one_sequence=call.one_sequence)
+    if tokens.positions is None:
+        tokens = replace(tokens, positions=call.places.positions())
     extended = tuple(item + call.extra for item in tokens.keys)
     tokens = replace(tokens, keys=extended, extra=len(call.extra))
     if weights is not None:
@@ -101,6 +108,13 @@ def _trace(call, names, filters, step):
         without_key=call.without_key, step=step,
     )  # fmt: skip
     return trace_of_call(made, later=True)
+
+
+def _numbers(numbers, N):
+    """The texts of these numbers [1|N, L] for N items, "?" for what is not known; None of None."""
+    if numbers is None:
+        return None
+    return [["?" if i < 0 else str(i) for i in item] for item in np.broadcast_to(numbers, (N, numbers.shape[1])).tolist()]
 
 
 def _names(tokens, kept, strict):
@@ -115,7 +129,7 @@ def _names(tokens, kept, strict):
     longest = {}
     for call in kept:
         longest[call.name] = max(longest.get(call.name, 0), call.full[2])
-    named = {}
+    named, family, several = {}, None, any(call.places.two for call in kept)
     for call in kept:
         N, L, S = call.full
         if count != N:
@@ -123,6 +137,16 @@ def _names(tokens, kept, strict):
         grows = call.one_sequence and L <= S < length == longest[call.name]
         keys = [item[:S] for item in given] if length == S or grows else None
         queries = given if length == L and keys is None else None
+        whole = [root is not None and root.size == length for root in call.places.roots]
+        if keys is None and whole[1] and call.places.numbers(1) is not None:
+            keys = _taken(given, call.places.keys)
+        if queries is None and whole[0] and not call.one_sequence and not call.places.two and call.places.queries is not None:
+            queries = _taken(given, call.places.queries)
+        if several and (keys or queries):  # no word on the rows of another sequence that is as long
+            family = family or call.places.families[keys is not None]
+            queries, keys = (
+                side if own is family else None for side, own in zip((queries, keys), call.places.families, strict=True)
+            )
         if keys or queries:
             named[call] = (queries, keys)
     if strict and not named and kept:
@@ -132,6 +156,12 @@ def _names(tokens, kept, strict):
             rule += " Items and tokens are swapped: does batch_first of the layer fit its input?"
         raise Wrong("tokens", (count, length), rule)
     return named
+
+
+def _taken(given, numbers):
+    """The texts that stand at these numbers [1|N, L] of each item."""
+    rows = np.broadcast_to(numbers, (len(given), numbers.shape[1])).tolist()
+    return [["?" if i < 0 else item[i] for i in row] for item, row in zip(given, rows, strict=True)]
 
 
 def _nothing_recorded(run):

@@ -9,6 +9,7 @@ from mha_viz.core.rules import Wrong
 from mha_viz.sources.capture.agreement import close, gap, gives_zero, rows_of, some_rows, weights_of
 from mha_viz.sources.capture.axes import Axis, Unclear, arranged, leaves
 from mha_viz.sources.capture.masks import FILLED, joined, of_floats, row_without_key, symbolic, together, version
+from mha_viz.sources.capture.places import tokens_of
 from mha_viz.sources.capture.scores import Scores, Weights
 
 
@@ -149,12 +150,38 @@ def keep(run, attended, layout=None):
     if maps is not None and maps.dtype == torch.bfloat16:
         maps, used = maps.half(), used if used is None else used.half()  # whose sums may be as rough
     k, v = _grouped(k, v)
-    one = run.one_sequence(module, L, S, mask.causal or L == S)
+    places = _rows(run, attended, items, heads, queries)
+    _say_parts(run, attended, N, L)
+    one = run.one_sequence(module, L, S, mask.causal or (L == S and not places.apart))
     padding = torch.from_numpy(mask.padded).expand(N, L) if one and L == S and mask.padded is not None else None
     attended.kept = run.keep(
         module, q, k, v, mask, scale=scale, one_sequence=one, query_padding=padding, out=attended.out, weights=weights, maps=maps,
         used=used, order=attended.order, result=result.transpose(1, 2), without_key="zero" if zero else "nan",
+        places=places,
     )  # fmt: skip
+
+
+def _say_parts(run, attended, N, L):
+    """Say that batch items are parts of the model's own, such as windows, where there are several times as many."""
+    given = run.inputs[0] if run.inputs else ()
+    mapped = len(attended.result[1]) > attended.rank  # by torch.vmap, whose items are the caller's
+    own = given[0] if len(given) > 1 and not mapped else 0
+    if own and own < N and N % own == 0 and N not in given[:2] and attended.heads is not None:
+        each, items = N // own, "item" if own == 1 else "items"
+        run.note(
+            f"its {N} items are {each} parts of {L} tokens, such as windows, of each of {own} batch {items}: item i is part i mod {each} "
+            f"of batch item i // {each}, and its tokens are numbered within the part.",
+            run.names[attended.module],
+        )
+
+
+def _rows(run, attended, items, heads, queries):
+    """The Rows of q and k."""
+    product, found = attended.scores.product, []
+    for side, rows in ((attended.q, queries), (attended.k, list(attended.keys.leaves))):
+        places = next((known for own, known in zip(product.sides, product.places, strict=True) if own[0] is side[0]), ())
+        found += tokens_of(places, *side, items, heads, rows)
+    return run.operators.places.rows(*found)
 
 
 def _zeroed(weights, used):
@@ -197,7 +224,7 @@ def _found(run, attended):
                 "If it holds heads that share keys, reshape the result to (N, H, 1, D) before its heads are joined, and it is seen.",
                 run.names[attended.module],
             )
-    elif len(items) == 1 and run.inputs and items[0].size not in (1, *run.inputs[-1][:-1]):
+    elif len(items) == 1 and not heads and run.inputs and items[0].size not in (1, *run.inputs[-1][:-1]):
         run.note(
             f"q of shape {tuple(attended.q[0].shape)} is read as items of one head each. Where its first axis holds items and heads "
             "together, open the result with .view(N, H, L, D) and it is seen.",

@@ -2,16 +2,46 @@
 
 import math
 
+import numpy as np
+
 
 class Unclear(Exception):
     """Axes that cannot be followed."""
 
 
 class Axis:
-    """Something that a tensor counts along: batch items, heads, queries … A view may split it into ``parts``."""
+    """Something that a tensor counts along: batch items, heads, queries … A view may split it into ``parts``.
 
-    def __init__(self, size):
-        self.size, self.parts = size, ()
+    Where it is a part of a longer one, ``root`` is that, and its places there begin at ``start`` and are ``stride`` apart, or are
+    ``listed``, −1 for what is not of the root.
+    """
+
+    def __init__(self, size, root=None, start=0, stride=1, listed=None):
+        self.size, self.parts, self.listed = size, (), listed
+        self.root, self.start, self.stride = self if root is None else root, start, stride
+
+    def split(self, size):
+        """Two parts, of ``size`` runs each as long as what is left."""
+        rest = self.size // size
+        outer, inner = (self.root, self.start, self.stride * rest), (self.root, 0, self.stride)
+        self.parts = (Axis(size), Axis(rest)) if self.listed is not None else (Axis(size, *outer), Axis(rest, *inner))
+        return self.parts
+
+    @property
+    def numbers(self):
+        """[size] its places in the root."""
+        return self.start + np.arange(self.size) * self.stride if self.listed is None else self.listed
+
+    def part(self, start, size, step):
+        """The Axis of ``size`` of these places, every ``step``-th from ``start`` on."""
+        if self.listed is not None:
+            return Axis(size, self.root, listed=self.listed[start : start + size * step : step])
+        return Axis(size, self.root, self.start + start * self.stride, self.stride * step)
+
+    def later(self, places):
+        """The same so many places later in its root."""
+        listed = None if self.listed is None else self.listed + places
+        return Axis(self.size, self.root, self.start + places, self.stride, listed)
 
     @property
     def leaves(self):
@@ -41,8 +71,7 @@ def regroup(axes, shape):
                 need = size // product
                 if size % product or leaf.size % need:
                     raise Unclear
-                leaf.parts = Axis(need), Axis(leaf.size // need)
-                leaf, rest = leaf.parts
+                leaf, rest = leaf.split(need)
                 waiting.insert(0, rest)
             taken.append(leaf)
             product *= leaf.size

@@ -26,6 +26,7 @@ class Kept:
     query_padding: np.ndarray | None
     dtype: torch.dtype
     without_key: str = "nan"
+    places: object = None  # Rows
     out: tuple = (None, None)
     trouble: object = None
 

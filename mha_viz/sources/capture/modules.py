@@ -9,8 +9,10 @@ from torch.nn import functional as F
 
 from mha_viz.core.engine import project_heads
 from mha_viz.sources.capture.agreement import gap, gives_zero
+from mha_viz.sources.capture.axes import leaves
 from mha_viz.sources.capture.beneath import NoNumbers, alone, batched, has_numbers, mapped, plain
 from mha_viz.sources.capture.masks import of_floats, row_without_key, split, symbolic, together
+from mha_viz.sources.capture.places import numbers_of
 
 FAST = nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.TransformerEncoder  # what has a fast path
 ARGUMENTS = {cls: inspect.signature(cls.forward) for cls in FAST}
@@ -75,7 +77,8 @@ def from_module(run, module, given, output):
             run.note(sentence, run.names[module])
             attn_mask = hint
     kept = multihead(run, module, (query, key, value), items_first, module.num_heads, parameters(module), module.add_zero_attn, padding,
-              attn_mask, module.dropout if module.training else 0.0, result, not given["need_weights"])  # fmt: skip
+              attn_mask, module.dropout if module.training else 0.0, result, not given["need_weights"],
+              None if given["query"].is_nested else (given["query"], given["key"]))  # fmt: skip
     if run.watch:
         run.watch.result(kept.order, given_output)
 
@@ -89,6 +92,7 @@ def from_fast_layer(run, layer, given):
     if given["is_causal"] and given["src_mask"] is None:
         _say_ignored(run, module)
     src, padding, attn_mask = map(alone, (src, given["src_key_padding_mask"], given["src_mask"]))
+    read = None if src.is_nested else (given["src"], given["src"])
     if src.is_nested:
         src, padding = _padded(run, module, src)
     for name, mask in (("src_key_padding_mask", padding), ("src_mask", attn_mask)):
@@ -99,7 +103,7 @@ def from_fast_layer(run, layer, given):
             )  # fmt: skip
     padding, attn_mask = (mask if mask is None or mask.dtype == torch.bool else mask != 0 for mask in (padding, attn_mask))
     x = layer.norm1(src) if layer.norm_first else src
-    multihead(run, module, (x, x, x), True, module.num_heads, parameters(module), False, padding, attn_mask, 0.0, None)
+    multihead(run, module, (x, x, x), True, module.num_heads, parameters(module), False, padding, attn_mask, 0.0, None, read=read)
 
 
 def from_function(run, module, args, kwargs, output):
@@ -123,16 +127,18 @@ def from_function(run, module, args, kwargs, output):
         attn_mask = _top_left(attn_mask)  # believed: the mask itself is never read
     multihead(run, module, (query, key, value), False, given["num_heads"], W, given["add_zero_attn"],
               padding if padding is None or query.dim() == 3 else padding[None], attn_mask,
-              given["dropout_p"] if given["training"] else 0.0, (output[0], False), not given["need_weights"])  # fmt: skip
+              given["dropout_p"] if given["training"] else 0.0, (output[0], False), not given["need_weights"],
+              (given["query"], given["key"]))  # fmt: skip
 
 
 def multihead(
-    run, module, inputs, items_first, num_heads, W, add_zero_attn, padding, attn_mask, dropout, result, no_weights=False
+    run, module, inputs, items_first, num_heads, W, add_zero_attn, padding, attn_mask, dropout, result, no_weights=False,
+    read=None,
 ):  # fmt: skip
     """Keep one call: query, key and value before projection, masks as ``nn.MultiheadAttention`` takes them.
 
     ``result`` is what the model computed, in the same order of axes, as (output, items first), or None; ``no_weights`` says that no
-    weights were asked for. Along each level of ``torch.vmap`` there are more batch items.
+    weights were asked for, and ``read`` are query and key as they came. Along each level of ``torch.vmap`` there are more batch items.
     """
     name = run.names[module]
     if not has_numbers(inputs[0]):
@@ -178,7 +184,7 @@ def multihead(
         run.zero(name)
     return run.keep(
         module, q, k, v, mask, scale=scale, one_sequence=own or mask.causal, extra=labels, query_padding=query_padding, out=out,
-        result=result, without_key="zero" if no_weights else "nan",
+        result=result, without_key="zero" if no_weights else "nan", places=None if read is None else _rows(run, read, items_first),
     )  # fmt: skip
 
 
@@ -201,6 +207,19 @@ def _say_layout(run, module, given, query):
             f"its input [{L}, {N}, {E}] is read as {N} items of {L} tokens, since batch_first is False. If it holds {L} items of {N} "
             "tokens, set batch_first=True or pass it transposed.", run.names[module],
         )  # fmt: skip
+
+
+def _rows(run, read, items_first):
+    """The Rows of ``read``, query and key as the model gave them."""
+    found = []
+    for tensor in read:
+        places = run.operators.places.of(tensor)
+        dim = 1 if items_first else 0
+        roots = {leaf.root for leaf in leaves([places[dim]])} if len(places) > 1 else set()
+        root = roots.pop() if len(roots) == 1 else None
+        numbers = None if root is None else numbers_of(places, root)
+        found += [root, numbers.reshape(1, -1) if numbers is not None and numbers.size == tensor.shape[dim] else None]
+    return run.operators.places.rows(*found)
 
 
 def parameters(module):

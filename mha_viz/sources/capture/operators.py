@@ -14,6 +14,7 @@ from mha_viz.sources.capture import flex, modules
 from mha_viz.sources.capture.attended import Attended, keep
 from mha_viz.sources.capture.axes import Axis, leaves, regroup
 from mha_viz.sources.capture.beneath import NoNumbers, alone, has_numbers, plain
+from mha_viz.sources.capture.places import Places
 from mha_viz.sources.capture.products import Product, operands_of, product_of
 from mha_viz.sources.capture.scores import Scores, Weights, number
 
@@ -25,6 +26,7 @@ SAME = {
     "to", "float", "half", "bfloat16", "double", "type", "type_as", "contiguous", "clone", "detach", "cpu", "cuda", "alias",
     "requires_grad_", "retain_grad",
 }  # fmt: skip
+UNSEEN = {"__set__", "size", "dim", "stride", "numel", "is_contiguous", "__len__", "__bool__", "item", "backward"}  # no tensor
 DROPOUTS = {"dropout", "feature_dropout", "alpha_dropout"}
 VIEWS = {"view", "reshape", "flatten", "unflatten", "squeeze", "unsqueeze", "view_as", "reshape_as"}
 SWAPS = {"transpose", "swapaxes", "swapdims", "permute", "movedim", "moveaxis", "t"}
@@ -56,6 +58,7 @@ class Operators(TorchFunctionMode):
         self.run, self.layout = run, layout
         self.tags = WeakTensorKeyDictionary()  # tensor → Scores, Weights, Result or Projected
         self.waiting = []  # Attended of modules that still run
+        self.places = Places()
         self.pauses = 0
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
@@ -73,10 +76,20 @@ class Operators(TorchFunctionMode):
         before = None if tagged is None else self.tags[tagged]  # an operator in place gives back the tensor itself
         output = function(*args, **kwargs)
         name = _name(function)
-        if tagged is not None or name in STARTS:
+        if tagged is not None or name in STARTS or name not in UNSEEN:
             with self.run.aside(module):
-                self._look(module, function, name, args, kwargs, output, tagged, before)
+                if tagged is not None or name in STARTS:
+                    self._look(module, function, name, args, kwargs, output, tagged, before)
+                self._follow(function, name, args, kwargs, output)
         return output
+
+    def _follow(self, function, name, args, kwargs, output):
+        """Keep in mind which tokens the rows of ``output`` came from."""
+
+        def viewed(axes):
+            return _axes_of_view(function, name, args, kwargs, args[0], axes, output)
+
+        self.places.look(name, args, kwargs, output, viewed)
 
     @contextmanager
     def paused(self):
@@ -205,6 +218,7 @@ class Operators(TorchFunctionMode):
         elif not places:
             product = product_of(operands, letters)
             if product is not None:
+                product[0].places = tuple(self.places.of(operand) for operand in operands)
                 scores = Scores(*product, scale=factor)
                 self.tags[output] = scores if added is None else scores.added(*added)
 
@@ -235,7 +249,8 @@ class Operators(TorchFunctionMode):
         batch = [(Axis(max(sizes)),) for sizes in zip(*(t.shape[:-2] for t in (query, key, value)), strict=True)]
         rows, keys, inner, numbers = (Axis(size) for size in (L, S, query.shape[-1], value.shape[-1]))
         q, k = plain(query, [*batch, (rows,), (inner,)]), _repeated(key, [*batch, (keys,), (inner,)], heads)
-        scores = Scores(Product((q, k), inner), [*batch, (rows,), (keys,)], query.shape[-1] ** -0.5 if scale is None else scale)
+        product = Product((q, k), inner, (self.places.of(query), self.places.of(key)))
+        scores = Scores(product, [*batch, (rows,), (keys,)], query.shape[-1] ** -0.5 if scale is None else scale)
         if _argument(args, kwargs, 5, "is_causal", False):
             if L == S:
                 scores.rules.append(Mask(L, S, causal=True))
@@ -256,13 +271,15 @@ class Operators(TorchFunctionMode):
         batch, (rows, keys, inner, numbers) = [(Axis(N),), (Axis(H),)], map(Axis, (L, S, query.shape[3], value.shape[3]))
         q, k = plain(query, [*batch, (rows,), (inner,)]), _repeated(key, [*batch, (keys,), (inner,)], H)
         axes = [*batch, (rows,), (keys,)]
-        scores, weights = flex.followed(Scores(Product((q, k), inner), axes, args[5]), keys, axes, args)
+        product = Product((q, k), inner, (self.places.of(query), self.places.of(key)))
+        scores, weights = flex.followed(Scores(product, axes, args[5]), keys, axes, args)
         v = _repeated(value, [*batch, (keys,), (numbers,)], H)
         self._wait(module, scores, q, k, v, output, [*batch, (rows,), (numbers,)], keys, weights=weights)
 
     def _wait(self, module, scores, q, k, v, output, axes, keys, **more):
         """Attention gave ``output`` with these ``axes``: wait for what becomes of it."""
         result = plain(output, axes)
+        result = result[0].detach(), result[1]  # a tensor of our own: unsqueeze_ changes the model's in place
         levels = result[1][: len(result[1]) - len(axes)]
         scores = replace(scores, axes=[*levels, *scores.axes])
         attended = Attended(module, self.run.next_order(), scores, q, k, v, result, keys, len(axes), **more)

@@ -14,6 +14,7 @@ class Product:
 
     sides: tuple  # ((tensor, axes), (tensor, axes))
     inner: Axis
+    places: tuple = ((), ())  # of each side, its axes as Places knows them
 
 
 def operands_of(name, args, kwargs):

@@ -7,6 +7,7 @@ from contextlib import contextmanager, nullcontext
 
 import numpy as np
 import torch
+from torch import nn
 
 from mha_viz.core.rules import Wrong, whole
 from mha_viz.sources.capture import budget, masks, modules
@@ -16,6 +17,7 @@ from mha_viz.sources.capture.beneath import NoNumbers, beneath
 from mha_viz.sources.capture.kept import Kept
 from mha_viz.sources.capture.nonfinite import Watch
 from mha_viz.sources.capture.operators import Operators
+from mha_viz.sources.capture.places import Rows
 
 
 class Run:
@@ -62,7 +64,8 @@ class Run:
                     module.forward = self._forward(module)
             if self.watch:
                 self.watch.start()
-            with self.operators if any(not _of_torch(m) for m in self.names) else nullcontext(), _eager(self.compiled):
+            unseen = all(map(_of_torch, self.names)) and not any(isinstance(m, nn.TransformerDecoderLayer) for m in self.names)
+            with nullcontext() if unseen else self.operators, _eager(self.compiled):
                 yield
         finally:
             self._told_of_traced(self.model)
@@ -183,12 +186,12 @@ class Run:
 
     def keep(
         self, module, q, k, v, mask, *, scale, one_sequence, extra=(), query_padding=None, out=None, weights=None,
-        maps=None, used=None, result=None, without_key="nan", order=None,
+        maps=None, used=None, result=None, without_key="nan", order=None, places=None,
     ):  # fmt: skip
         """Keep one call of ``module``: q [N, H, L, D], k [N, G, S, D] and v [N, G, S, Dv] as tensors, after filters.
 
         ``maps`` [N, H, L, S] is kept in their place where the mask and they do not tell the weights, and ``used`` beside it where
-        something else than it multiplied the values. ``without_key`` is as in a Call. ``weights`` [N, H, L, S] and
+        something else than it multiplied the values. ``without_key`` is as in a Call, ``places`` are Rows. ``weights`` [N, H, L, S] and
         ``result`` [N, L, …] are the model's own, looked through for NaN only. Returns the Kept.
         """
         name = self.names[module]
@@ -225,6 +228,7 @@ class Run:
             name, max(self.step, 0), order or self.next_order(), full, {kind: to_numpy(t) for kind, t in arrays.items()}, mask,
             scale, one_sequence, extra,
             None if query_padding is None else to_numpy(query_padding), q.dtype, without_key,
+            (places or Rows()).of_some(items, rows, mask.num_keys),
         )  # fmt: skip
         self.last_called[module] = self.step
         self.kept.append(kept)
@@ -298,7 +302,7 @@ class Run:
         return types.MethodType(forward, module)
 
     def _run(self, module, inner, args, kwargs):
-        padded, see = self.padded_length, None
+        padded, see, within = self.padded_length, None, None
         self.running.append(module)
         self.inputs.append(
             next((tuple(x.shape) for x in (*args, *kwargs.values()) if isinstance(x, torch.Tensor) and not x.is_nested), ())
@@ -313,6 +317,7 @@ class Run:
                     "holds modules of another's make, so PyTorch's fast path was off while recording.", self.names[module]
                 )
             see = modules.before(self, module, args, kwargs)
+            within = self.operators.places.enter(fast, alone, args, kwargs)
         try:
             with self.operators.paused() if fast else nullcontext():
                 output = inner(*args, **kwargs)
@@ -320,6 +325,7 @@ class Run:
             with self.aside(module):
                 if see is not None and not self.over:
                     see(output)
+                self.operators.places.leave(within, output)
             self.operators.finish(module)
         finally:
             self.running.pop()

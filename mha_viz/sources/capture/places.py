@@ -1,0 +1,281 @@
+"""Which token of which sequence each row of a tensor came from: axes followed from the first operator that saw them."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch.nn.parameter import Parameter
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from mha_viz.sources.capture.axes import Axis, Unclear, arranged, leaves
+from mha_viz.sources.capture.products import operands_of
+
+PARTED = {"split", "chunk", "tensor_split", "split_with_sizes", "unsafe_split", "unsafe_chunk"}
+JOINED = {"cat", "concat", "concatenate"}
+STRETCHED = {"expand", "expand_as", "repeat_interleave", "pad"}
+MOVED = {"roll", "flip", "sort", "gather", "index_select", "take_along_dim", "scatter", "argsort", "rot90", "fliplr", "flipud"}
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Which tokens the queries [1|N, L] and keys [1|N, S] of a call are, of the sequences that ``roots`` and ``families`` stand for,
+    (of the queries, of the keys); None where that is not known. ``two`` says that these are two sequences, ``apart`` that queries do
+    not stand at the keys in their order."""
+
+    roots: tuple = (None, None)
+    families: tuple = (None, None)
+    queries: np.ndarray | None = None
+    keys: np.ndarray | None = None
+    two: bool = False
+    apart: bool = False
+
+    def of_some(self, items, rows, keys):
+        """The Rows of some items, and of the first ``rows`` queries and ``keys`` keys."""
+
+        def part(array, count):
+            return None if array is None else (array[items] if len(array) > 1 else array)[:, :count]
+
+        return replace(self, queries=part(self.queries, rows), keys=part(self.keys, keys))
+
+    def positions(self):
+        """[L] the key at which each query stands, where both are of one sequence and alike in all items; else None."""
+        if self.roots[0] is None or self.roots[0] is not self.roots[1] or self.queries is None or self.keys is None:
+            return None
+        if len(self.queries) > 1 or len(self.keys) > 1 or not np.isin(self.queries, self.keys).all():
+            return None
+        order = np.argsort(self.keys[0])
+        return order[np.searchsorted(self.keys[0], self.queries[0], sorter=order)]
+
+    def numbers(self, side):
+        """[1|N, L or S] of side 0 or 1 where they are a part of a sequence, and not its first ones; None where they go without saying."""
+        numbers = (self.queries, self.keys)[side]
+        if numbers is None or (len(numbers) == 1 and np.array_equal(numbers[0], np.arange(numbers.shape[1]))):
+            return None
+        return numbers
+
+
+class Places:
+    """Tensors by the axes that they count along. An Axis is one sequence as long as its ``root`` is the same, whoever reads it."""
+
+    def __init__(self):
+        self.axes = WeakTensorKeyDictionary()
+        self.parents = {}  # root → the root of what it was joined to
+        self.within = None  # (shape, axes) of what a module of PyTorch was given, while it runs unseen
+
+    def of(self, tensor):
+        """The axes of ``tensor``, its own where nothing is known of it."""
+        found = self.axes.get(tensor)
+        if found is None:
+            known = self.within is not None and self.within[0] == tensor.shape
+            found = self.axes[tensor] = self.within[1] if known else [(Axis(size),) for size in tensor.shape]
+        return found
+
+    def family(self, root):
+        """The sequence that ``root`` belongs to: with a cache, keys of all steps are one."""
+        while root in self.parents:
+            root = self.parents[root]
+        return root
+
+    def enter(self, unseen, whole, args, kwargs):
+        """A module begins, which runs ``unseen`` or not. Of a ``whole`` one the input [N, L, E] is the only sequence in it."""
+        first = next((x for x in (*args, *kwargs.values()) if isinstance(x, torch.Tensor)), None)
+        if not unseen or first is None or first.is_nested:
+            return None
+        within, before = (first.shape, self.of(first)), self.within
+        self.within = (before or within) if whole else before
+        return within, before
+
+    def leave(self, entered, output):
+        """It ends: where it is as large as the input, the output is the same sequence."""
+        if entered is None:
+            return
+        (shape, axes), self.within = entered
+        output = output[0] if isinstance(output, tuple) else output
+        if isinstance(output, torch.Tensor) and not output.is_nested and output.shape == shape:
+            self.axes[output] = axes
+
+    def rows(self, q_root, queries, k_root, keys):
+        """The Rows of a call whose queries and keys are these of their roots, all None where not known."""
+        families = tuple(None if root is None else self.family(root) for root in (q_root, k_root))
+        two = None not in families and families[0] is not families[1]
+        shifted = q_root is k_root and queries is not None and keys is not None and not np.array_equal(queries, keys)
+        return Rows((q_root, k_root), families, queries, keys, two, two or shifted)
+
+    def look(self, name, args, kwargs, output, viewed):
+        """``output`` came of these; ``viewed(axes)`` are its axes where the operator is a view of its first tensor, else None."""
+        outputs = [t for t in (output if isinstance(output, tuple | list) else [output]) if isinstance(t, torch.Tensor)]
+        if not outputs or outputs[0] in self.axes or name.startswith("new_") or name.endswith("_like") or name in MOVED:
+            return
+        try:
+            found = self._after(name, args, kwargs, outputs, viewed)
+        except Unclear:
+            return
+        for tensor, axes in zip(outputs, found or (), strict=False):
+            self.axes[tensor] = axes
+
+    def _after(self, name, args, kwargs, outputs, viewed):
+        """The axes of each of ``outputs``; None where they are of something else."""
+        values, first, output = [*args, *kwargs.values()], args[0] if args else None, outputs[0]
+        if name in JOINED:
+            return [self._joined([t for t in first if t.numel()], values[1] if len(values) > 1 else 0, output)]
+        if not isinstance(first, torch.Tensor) and name != "einsum":
+            return None
+        if name == "embedding":
+            return [[(Axis(size),) for size in output.shape]]  # the same ids may be read twice, as source and as target
+        if name == "linear":
+            return [[*self.of(first)[:-1], (Axis(output.shape[-1]),)]]
+        if name == "addmm":
+            return [[self.of(values[1])[0], (Axis(output.shape[1]),)]]
+        if name == "scaled_dot_product_attention":
+            return [[*self.of(first)[:-1], (Axis(output.shape[-1]),)]]
+        product = operands_of(name, args, kwargs) if name in ("matmul", "bmm", "mm", "einsum", "baddbmm") else None
+        if product is not None:
+            return [self._multiplied(*product[:2], output)]
+        if name == "__getitem__":
+            axes = self._indexed(self.of(first), args[1])
+            return None if axes is None else [axes]
+        if name in ("narrow", "select", "unbind") or name in PARTED:
+            return self._parted(name, first, kwargs.get("dim", 0 if name == "unbind" else values[1]), values, outputs, kwargs)
+        axes = viewed(self.of(first))
+        if axes is not None:
+            return [axes]
+        if name in STRETCHED and output.dim() == first.dim():
+            sizes = zip(self.of(first), first.shape, output.shape, strict=True)
+            return [[axis if size == now else (Axis(now),) for axis, size, now in sizes]]
+        alike = [t for t in values if isinstance(t, torch.Tensor) and t.shape == output.shape and not isinstance(t, Parameter)]
+        return [self.of(alike[0])] if alike and output.dim() > 1 else None
+
+    def _joined(self, tensors, dim, output):
+        if len(tensors) == 1:
+            return self.of(tensors[0])
+        axes, joined = list(self.of(tensors[0])), Axis(output.shape[dim])
+        parts = [leaves([self.of(tensor)[dim]]) for tensor in tensors]
+        known = [own[0] for own in parts if len(own) == 1 and own[0].size < own[0].root.size]
+        if known:  # blocks of a longer sequence
+            root = known[0].root
+            listed = [
+                own[0].numbers if own[0] in known and own[0].root is root else [-1] * tensor.shape[dim]
+                for own, tensor in zip(parts, tensors, strict=True)
+            ]
+            axes[dim] = (Axis(output.shape[dim], root, listed=np.concatenate(listed).astype(int)),)
+            return axes
+        for tensor in tensors:
+            for leaf in leaves([self.of(tensor)[dim]]):
+                if self.family(leaf.root) is not joined:
+                    self.parents[self.family(leaf.root)] = joined
+        axes[dim] = (joined,)
+        return axes
+
+    def _multiplied(self, operands, letters, output):
+        found = {}
+        for operand, own in zip(operands, letters, strict=False):
+            if isinstance(operand, Parameter):
+                continue
+            for letter, axis, size in zip(own, self.of(operand), operand.shape, strict=True):
+                if size > 1 or letter not in found:
+                    found.setdefault(letter, axis)
+        return [found.get(letter, (Axis(size),)) for letter, size in zip(letters[2], output.shape, strict=True)]
+
+    def _indexed(self, axes, index):
+        index = list(index) if isinstance(index, tuple) else [index]
+        if any(not (one is None or one is Ellipsis or type(one) is int or isinstance(one, slice)) for one in index):
+            return None
+        if Ellipsis not in index:
+            index.append(Ellipsis)
+        place, taken = index.index(Ellipsis), sum(one is not None for one in index) - 1
+        index[place : place + 1] = [slice(None)] * (len(axes) - taken)
+        axes, dim = list(axes), 0
+        for one in index:
+            if one is None:
+                axes.insert(dim, (Axis(1),))
+            elif isinstance(one, slice):
+                start, stop, step = one.indices(_size(axes[dim]))
+                axes[dim] = _cut(axes[dim], start, max(len(range(start, stop, step)), 0), step)
+            else:
+                axes = _selected(axes, dim, one % _size(axes[dim]))
+                continue
+            dim += 1
+        return axes
+
+    def _parted(self, name, tensor, dim, values, outputs, kwargs):
+        axes = self.of(tensor)
+        if name == "unbind":
+            dim = kwargs.get("dim", values[1] if len(values) > 1 else 0)
+            return [_selected(list(axes), dim % tensor.dim(), i) for i in range(len(outputs))]
+        if name == "select":
+            return [_selected(list(axes), dim % tensor.dim(), kwargs.get("index", values[-1]) % tensor.shape[dim])]
+        if name == "narrow":
+            start = kwargs.get("start", values[2])
+        else:
+            start, dim = 0, kwargs.get("dim", values[2] if len(values) > 2 else 0)
+        found = []
+        for output in outputs:
+            own = list(axes)
+            own[dim] = _cut(axes[dim], int(start), output.shape[dim], 1)
+            start += output.shape[dim]
+            found.append(own)
+        return found
+
+
+def tokens_of(places, tensor, axes, items, heads, rows):
+    """(root of the sequence, [1|N, L] which of its tokens each row is) of q or k, a ``tensor`` with ``axes``; (None, None) where it is
+    not one sequence, or differs by head. ``places`` are its axes as Places knows them, ``rows`` the leaves of its rows."""
+    if len(places) != len(axes):
+        return None, None
+    roots = {
+        leaf.root
+        for place, axis in zip(places, axes, strict=True)
+        if any(row in leaves([axis]) for row in rows)
+        for leaf in leaves([place])
+    }
+    if len(roots) != 1:
+        return None, None
+    (root,) = roots
+    try:
+        numbers = arranged(torch.from_numpy(numbers_of(places, root)), axes, [items, heads, rows])  # [1|N, 1|H, L]
+    except Unclear:
+        return root, None
+    same = bool((numbers == numbers[:, :1]).all())
+    return root, numbers[:, 0].numpy() if same else None
+
+
+def numbers_of(places, root):
+    """Whole numbers with these axes, of size 1 where ``root`` is not among them: which token of it each cell is."""
+    total = np.zeros([1] * len(places), int)
+    for dim, place in enumerate(places):
+        own = leaves([place])
+        if any(leaf.root is root for leaf in own):
+            vector = np.zeros(1, int)
+            for leaf in own:
+                step = leaf.numbers if leaf.root is root else np.zeros(leaf.size, int)
+                vector = (vector[:, None] + step).ravel()
+            shape = [1] * len(places)
+            shape[dim] = -1
+            total = total + vector.reshape(shape)
+    return total
+
+
+def _size(axis):
+    return int(np.prod([leaf.size for leaf in leaves([axis])], dtype=int))
+
+
+def _cut(axis, start, size, step):
+    own = leaves([axis])
+    if size == _size(axis) and step == 1:
+        return axis
+    return (own[0].part(start, size, step),) if len(own) == 1 else (Axis(size),)
+
+
+def _selected(axes, dim, index):
+    """``axes`` without ``dim``, at ``index`` of it: what is left of its sequence begins that much later."""
+    own = leaves([axes.pop(dim)])
+    if len(own) != 1:
+        return axes
+    (leaf,) = own
+    for i, axis in enumerate(axes):
+        for other in leaves([axis]):
+            if other.root is leaf.root:
+                moved = other.later(leaf.start + index * leaf.stride)
+                axes[i] = tuple(moved if one is other else one for one in leaves([axis]))
+                return axes
+    return axes

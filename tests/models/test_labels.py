@@ -1,0 +1,67 @@
+"""Hugging Face models whose rows are easily named wrongly: source and target as long, blocks, windows, steps."""
+
+import pytest
+import torch
+import transformers as hf
+
+import mha_viz
+
+WORDS = [list("abcdef")]
+NUMBERS = tuple("012345")
+SMALL = {"vocab_size": 80, "num_hidden_layers": 1, "num_attention_heads": 2, "hidden_size": 16, "intermediate_size": 16}
+
+
+def run(model, *inputs, **filters):
+    torch.manual_seed(0)
+    with torch.no_grad(), mha_viz.record(model.eval(), **filters) as recording:
+        model(*inputs)
+    return recording
+
+
+@pytest.mark.parametrize("attention", ("eager", "sdpa"))
+@pytest.mark.parametrize("with_target", (False, True))
+def test_bart(attention, with_target):
+    config = hf.BartConfig(
+        vocab_size=80, d_model=16, encoder_layers=2, decoder_layers=2, encoder_attention_heads=2, decoder_attention_heads=2,
+        encoder_ffn_dim=16, decoder_ffn_dim=16, max_position_embeddings=32, attn_implementation=attention,
+    )  # fmt: skip
+    ids = torch.randint(4, 80, (1, 6))
+    given = (ids, None, torch.randint(4, 80, (1, 6))) if with_target else (ids,)
+    recording = run(hf.BartModel(config), *given, tokens=WORDS)
+    assert len(recording.traces) == 6
+    for trace in recording.traces:
+        queries, keys = trace.query_tokens[0], trace.key_tokens[0]
+        assert queries == (tuple(WORDS[0]) if "decoder" not in trace.name else NUMBERS)
+        assert keys == (NUMBERS if "decoder" in trace.name and "self_attn" in trace.name else tuple(WORDS[0]))
+        assert (trace.tokens.positions is None) == ("encoder_attn" in trace.name)
+
+
+def test_t5_that_reads_the_same_ids_twice():
+    config = hf.T5Config(vocab_size=80, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2)
+    ids = torch.randint(4, 80, (1, 6))
+    recording = run(hf.T5Model(config), ids, None, ids, tokens=WORDS)
+    assert [trace.query_tokens[0] == NUMBERS for trace in recording.traces] == [False, True, True]
+
+
+def test_bigbird():
+    config = hf.BigBirdConfig(**SMALL, block_size=4, num_random_blocks=1, max_position_embeddings=64)
+    recording = run(hf.BigBirdModel(config), torch.randint(4, 80, (1, 32)))
+    rows = [[int(text) for text in trace.query_tokens[0]] for trace in recording.traces]
+    assert rows == [list(range(start, start + 4)) for start in (0, 4, 24, 28)]
+    assert recording.traces[1].key_tokens[0] == (*map(str, (*range(12), *range(28, 32))), "?", "?", "?", "?")
+
+
+def test_swin():
+    config = hf.SwinConfig(image_size=32, patch_size=2, embed_dim=8, depths=[2, 1], num_heads=[2, 4], window_size=4)
+    recording = run(hf.SwinModel(config), torch.randn(2, 3, 32, 32))
+    assert [trace.shape for trace in recording.traces] == [(32, 2, 16, 16)] * 2 + [(8, 4, 16, 16)]
+    assert any("32 items are 16 parts of 16 tokens" in note for note in recording.notes)
+    assert any("8 items are 4 parts of 16 tokens" in note for note in recording.notes)
+
+
+def test_steps_of_generate_are_of_one_sequence():
+    model = hf.LlamaForCausalLM(hf.LlamaConfig(**SMALL, num_key_value_heads=1, eos_token_id=None, pad_token_id=0)).eval()
+    with torch.no_grad(), mha_viz.record(model, tokens=[list("abcdefgh")]) as recording:
+        model.generate(torch.randint(4, 80, (1, 6)), max_new_tokens=3, do_sample=False)
+    assert [trace.query_tokens[0] for trace in recording.traces] == [tuple("abcdef"), ("g",), ("h",)]
+    assert [trace.step for trace in recording.traces] == [0, 1, 2]

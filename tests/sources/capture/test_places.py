@@ -1,0 +1,138 @@
+"""Rows are named by the tokens that they came from: words go to their own sequence alone, and parts keep their true numbers."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from tests.sources.capture.models import recorded
+
+E, H, L = 8, 2, 6
+WORDS = [list("abcdef")] * 2
+NUMBERS = tuple(map(str, range(L)))
+X = torch.randn(2, L, E, generator=torch.Generator().manual_seed(0))
+
+
+class Attention(nn.Module):
+    """Attention by hand: ``attend(q, k, v)`` of x, and of ``memory`` where there is one."""
+
+    def __init__(self, attend=F.scaled_dot_product_attention):
+        super().__init__()
+        self.attend = attend
+        self.q, self.k, self.v, self.out = (nn.Linear(E, E) for _ in range(4))
+
+    def forward(self, x, memory=None):
+        memory = x if memory is None else memory
+        q, k, v = (f(t).view(2, -1, H, E // H).transpose(1, 2) for f, t in ((self.q, x), (self.k, memory), (self.v, memory)))
+        return self.out(self.attend(q, k, v).transpose(1, 2).flatten(2))
+
+
+class Translator(nn.Module):
+    def __init__(self, pure):
+        super().__init__()
+        self.words, self.places = nn.Embedding(9, E), nn.Embedding(L, E)
+        names = ("encoder", "own", "cross")
+        self.parts = nn.ModuleDict(
+            {name: nn.MultiheadAttention(E, H, batch_first=True) if pure else Attention() for name in names}
+        )
+        self.norm, self.pure = nn.LayerNorm(E), pure
+
+    def attend(self, name, x, memory):
+        return self.parts[name](x, memory, memory)[0] if self.pure else self.parts[name](x, memory)
+
+    def forward(self, source):
+        target = torch.zeros_like(source)
+        target[:, 1:] = source[:, :-1]
+        places = torch.arange(source.shape[1])
+        x, y = (self.words(ids) + self.places(places) for ids in (source, target))
+        x = self.norm(x + self.attend("encoder", x, x))
+        y = self.norm(y + self.attend("own", y, y))
+        return y + self.attend("cross", y, x)
+
+
+@pytest.mark.parametrize("pure", (False, True))
+def test_words_of_the_source_are_not_put_on_a_target_as_long(pure):
+    recording = recorded(Translator(pure).eval(), torch.randint(9, (2, L)), filters={"tokens": WORDS}, gradients=False)
+    encoder, own, cross = recording.traces
+    words = tuple(WORDS[0])
+    assert encoder.query_tokens[0] == encoder.key_tokens[0] == cross.key_tokens[0] == words
+    assert own.query_tokens[0] == own.key_tokens[0] == cross.query_tokens[0] == NUMBERS
+    assert cross.tokens.positions is None and own.tokens.positions is not None
+
+
+@pytest.mark.parametrize("gradients", (False, True))
+def test_so_in_the_transformer_of_pytorch(gradients):
+    model = nn.Transformer(E, H, 2, 2, 16, batch_first=True).eval()
+    recording = recorded(model, X, torch.randn(2, L, E), filters={"tokens": WORDS}, gradients=gradients)
+    for trace in recording.traces:
+        from_source = "encoder" in trace.name, "encoder" in trace.name or "multihead_attn" in trace.name
+        named = trace.query_tokens[0] == tuple(WORDS[0]), trace.key_tokens[0] == tuple(WORDS[0])
+        assert named == from_source, trace.name
+        assert {trace.query_tokens[0], trace.key_tokens[0]} <= {NUMBERS, tuple(WORDS[0])}
+
+
+def in_chunks(cut):
+    def attend(q, k, v):
+        return torch.cat([F.scaled_dot_product_attention(part, k, v) for part in cut(q)], dim=2)
+
+    return attend
+
+
+CUTS = {
+    "split": lambda q: q.split(2, dim=2),
+    "chunk": lambda q: q.chunk(3, 2),
+    "slices": lambda q: [q[:, :, :2], q[..., 2:4, :], q[:, :, -2:]],
+    "narrow": lambda q: [q.narrow(2, start, 2) for start in (0, 2, 4)],
+    "blocks": lambda q: q.view(2, H, 3, 2, -1).unbind(2),
+    "selected": lambda q: [q.reshape(2, H, 3, 2, -1)[:, :, i] for i in (0, 1, -1)],
+}
+
+
+@pytest.mark.parametrize("cut", CUTS)
+@pytest.mark.parametrize("words", (False, True))
+def test_chunks_of_queries_keep_their_numbers_and_words(cut, words):
+    filters = {"layout": "NHLD"} | ({"tokens": WORDS} if words else {})
+    recording = recorded(Attention(in_chunks(CUTS[cut])), X, filters=filters)
+    right = WORDS[0] if words else NUMBERS
+    for i, trace in enumerate(recording.traces):
+        assert trace.query_tokens[1] == tuple(right[2 * i : 2 * i + 2]) and trace.key_tokens[1] == tuple(right)
+        assert trace.tokens.positions.tolist() == [2 * i, 2 * i + 1]
+    assert len(recording.traces) == 3
+
+
+def test_local_blocks_of_keys_keep_theirs_and_what_is_gathered_is_not_guessed():
+    def attend(q, k, v):
+        outputs = []
+        for i in range(3):
+            near = slice(2 * i, 2 * i + 2)
+            key, value = (torch.cat([t[:, :, near], t[:, :, :1], t[:, :, torch.tensor([3])]], dim=2) for t in (k, v))
+            outputs.append(F.scaled_dot_product_attention(q[:, :, near], key, value))
+        return torch.cat(outputs, dim=2)
+
+    recording = recorded(Attention(attend), X, filters={"layout": "NHLD"})
+    assert [trace.key_tokens[0] for trace in recording.traces] == [(str(i), str(i + 1), "0", "?") for i in (0, 2, 4)]
+    assert [trace.query_tokens[0] for trace in recording.traces] == [(str(i), str(i + 1)) for i in (0, 2, 4)]
+
+
+def test_filters_keep_true_numbers():
+    recording = recorded(Attention(in_chunks(CUTS["split"])), X, filters={"layout": "NHLD", "items": 1, "max_length": 1})
+    assert [trace.query_tokens for trace in recording.traces] == [(("0",),), (("2",),), (("4",),)]
+
+
+def test_windows_that_are_items_are_said_to_be():
+    class Windows(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.attention = Attention()
+
+        def forward(self, x):
+            attention = self.attention
+            parts = x.reshape(8, 4, E)  # [items · windows, tokens of one, E]
+            q, k, v = (f(parts).view(8, 4, H, E // H).transpose(1, 2) for f in (attention.q, attention.k, attention.v))
+            return attention.out(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)).view_as(x)
+
+    recording = recorded(Windows(), torch.randn(2, 16, E))
+    assert "8 items are 4 parts of 4 tokens, such as windows, of each of 2 batch items" in recording.notes[0]
+    assert np.isfinite(recording.traces[0].weights).all()
+    assert not recorded(Attention(), X).notes
