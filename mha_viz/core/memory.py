@@ -77,7 +77,7 @@ def check_memory(N, H, L, S, E, *, dtype="float32", dropout=False, available=Non
             "source_len": largest(S, lambda length: fits(needed(S=length))),
         }
     most["batch_size"] = largest(N, lambda count: fits(needed(N=count)))
-    rule = f"[N, H, L, S] = [{N}, {H}, {L}, {S}] takes {readable_size(needed())} with every intermediate, {_limit(available)}"
+    rule = f"[N, H, L, S] = [{N}, {H}, {L}, {S}] would take {readable_size(needed())} with every intermediate, {_limit(available)}"
     raise Wrong("seq_len", L, rule, [{name: value} for name, value in most.items() if value])
 
 
@@ -89,7 +89,7 @@ def check_projected_memory(N, L, S, E, *, dtype="float32", available=None):
         return projected_memory(N, L, S, E, dtype=dtype)
 
     if not fits(needed(N)):
-        rule = f"q, k and v of {N} × {max(L, S)} tokens take {readable_size(needed(N))}, {_limit(available)}"
+        rule = f"q, k and v of {N} × {max(L, S)} tokens would take {readable_size(needed(N))}, {_limit(available)}"
         most = largest(N, lambda count: fits(needed(count)))
         raise Wrong("batch_size", N, rule, [{"batch_size": most}] if most else [])
 
@@ -110,7 +110,7 @@ def check_layer_memory(embed_dim, kdim=None, vdim=None, num_heads=1, *, availabl
     available, fits = _free(available)
     if not fits(needed(embed_dim)):
         right = num_heads * largest(embed_dim // num_heads, lambda size: fits(needed(size * num_heads)))
-        rule = f"the weights take {readable_size(needed(embed_dim))}, {_limit(available)}"
+        rule = f"the weights would take {readable_size(needed(embed_dim))}, {_limit(available)}"
         raise Wrong("embed_dim", embed_dim, rule, [{"embed_dim": right}] if right else [])
 
 

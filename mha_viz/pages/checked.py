@@ -3,12 +3,14 @@
 import json
 import math
 import time
+import weakref
 from dataclasses import dataclass
 from html import escape
 
 import streamlit as st
 
 from mha_viz.pages.form import heard
+from mha_viz.pages.fragment import fragment
 from mha_viz.pages.warm import kept_checks
 
 MARKS = {"pass": "✓", "fail": "✗", "cannot run": "–"}
@@ -68,8 +70,8 @@ def run(what):
     state, kept = st.session_state, kept_of(what)
     if kept:
         return kept, True
-    if state.get("checked_trace") is not what.trace:
-        state.checked_trace, state.checks_done, state.checks_left = what.trace, [], validate(what.of, what.layer)
+    if not being_checked(what):
+        state.checked_trace, state.checks_done, state.checks_left = weakref.ref(what.trace), [], validate(what.of, what.layer)
         state.check_on = quick(what.trace)
     if state.check_on and work(what, AT_ONCE):
         return state.checks_done, True
@@ -81,6 +83,12 @@ def run(what):
     if not state.checks_done:
         st.caption("This layer is large: the checks compute it many times.")
     return state.checks_done, False
+
+
+def being_checked(what):
+    """Whether it is this layer that was checked last. Its Trace is not kept for that."""
+    ref = st.session_state.get("checked_trace")
+    return ref is not None and ref() is what.trace
 
 
 def quick(trace):
@@ -105,13 +113,13 @@ def work(what, seconds):
     return True
 
 
-@st.fragment(run_every=PACE)
+@fragment(run_every=PACE)
 def checking(what):
     """How far the checks are, and a button that stops them: a run of this fragment does a slice, so that the button is heard in between."""
     from mha_viz.studies.validation import count
 
     state = st.session_state
-    if state.checked_trace is not what.trace:
+    if not being_checked(what):
         return  # another layer is set by now
     if not state.check_on or work(what, SLICE):
         st.rerun()

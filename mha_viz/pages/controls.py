@@ -6,6 +6,7 @@ from mha_viz.core.rules import Wrong, divisors, head_dim
 from mha_viz.export.markdown import plain
 from mha_viz.pages.draft import change_case, change_input, control, prepare_mask, put
 from mha_viz.pages.form import CHOICES, SIZES, WHOLE, draw, give, heard
+from mha_viz.pages.fragment import fragment
 from mha_viz.pages.number_field import number_field
 from mha_viz.pages.toolbar import show
 from mha_viz.settings.rules import LONGEST
@@ -17,7 +18,7 @@ def controls():
         every_control()
 
 
-@st.fragment(key="controls")
+@fragment(key="controls")
 def every_control():
     source()
     sizes()
@@ -34,7 +35,7 @@ def source():
     )  # fmt: skip
 
 
-@st.fragment(key="sizes")
+@fragment(key="sizes")
 def sizes():
     """embed_dim, num_heads, and the rule that binds them."""
     left, right = st.columns(2)
@@ -55,7 +56,7 @@ def layer():
     rare()
 
 
-@st.fragment(key="rare")
+@fragment(key="rare")
 def rare():
     """What is rarely set of a layer. Drawn while it is unfolded: six widgets that nobody sees would cost every visit."""
     folded = st.expander("dropout, bias, extra keys, widths", key="rare_open", on_change="rerun")

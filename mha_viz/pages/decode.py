@@ -9,6 +9,7 @@ from mha_viz.export.markdown import plain
 from mha_viz.pages import draft, form
 from mha_viz.pages.decode_numbers import beside_each_other, cache_grows, compared, differences, step_in_words, works
 from mha_viz.pages.form import CHOICES, draw, heard
+from mha_viz.pages.fragment import fragment
 from mha_viz.pages.looked_at import begin, of_model, say_of_model, say_what_is_wrong, to_save, told, write_address
 from mha_viz.pages.looked_at import current as looked_at
 from mha_viz.pages.messages import say_not_current, say_notes, say_with_mends, say_wrong
@@ -16,7 +17,7 @@ from mha_viz.pages.number_field import number_field
 from mha_viz.pages.save import OnScreen, keep_for_saving, save
 from mha_viz.pages.timed import timings
 from mha_viz.pages.toolbar import change, lazy_popover, show
-from mha_viz.pages.warm import synthetic_trace
+from mha_viz.pages.warm import synthetic_trace, visitor
 from mha_viz.settings import Settings
 from mha_viz.settings.view import DTYPES
 
@@ -50,7 +51,7 @@ def lacks(trace):
     return why_not_decoded(trace)
 
 
-@st.fragment(key="above")
+@fragment(key="above")
 def above():
     """What is said of what is set, and what this page is about."""
     found, wrong = current()
@@ -73,7 +74,7 @@ def above():
         st.html(told(looked_at()))
 
 
-@st.fragment(key="toolbar")
+@fragment(key="toolbar")
 def toolbar():
     """Which batch item, how the cache is kept, and the way from token to token."""
     found, _ = current()
@@ -115,7 +116,7 @@ def toolbar():
                 save()
 
 
-@st.fragment(key="stage")
+@fragment(key="stage")
 def stage():
     """The step that is looked at, and what belongs to all of them."""
     from mha_viz.analysis.decoding import lengths
@@ -221,9 +222,10 @@ def decoded_model(trace, how):
     """The Beside of a model's layer; the last one is kept."""
     from mha_viz.analysis.decoding import beside
 
-    kept = st.session_state.get("decoded_model")
+    holds = visitor().holds
+    kept = holds.get("decoded_model")
     if kept is None or kept[0] is not trace or kept[1] != how:
-        kept = st.session_state.decoded_model = trace, how, beside(trace.layer, trace.batch, **how)
+        kept = holds["decoded_model"] = trace, how, beside(trace.layer, trace.batch, **how)
     return kept[2]
 
 

@@ -4,6 +4,7 @@ import streamlit as st
 
 from mha_viz.pages import draft, form, long
 from mha_viz.pages.explored import begin, current, say_what_is_wrong, trace_of
+from mha_viz.pages.fragment import fragment
 from mha_viz.pages.layout_demo import layout_demo
 from mha_viz.pages.save import save
 from mha_viz.pages.shapes import mode, shape_strip
@@ -27,21 +28,21 @@ def page():
     long.go_on(progress)
 
 
-@st.fragment(key="above")
+@fragment(key="above")
 def above():
     """What is said of the Settings: what is wrong with them, and the shapes that they make."""
     settings, trace = say_what_is_wrong()
     strip(trace, settings)
 
 
-@st.fragment(key="toolbar")
+@fragment(key="toolbar")
 def toolbar_alone():
     """The controls of the view: drawn anew where their choices change, and otherwise left as the person sees them."""
     _, trace, _ = current()
     toolbar(trace, st.session_state.view, save, part=long.part_of(trace))
 
 
-@st.fragment(key="stage")
+@fragment(key="stage")
 def stage():
     """What is shown. The controls of the view draw this alone."""
     settings, trace, _ = current()

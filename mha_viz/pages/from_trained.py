@@ -10,6 +10,7 @@ import streamlit as st
 from mha_viz.core.rules import Wrong
 from mha_viz.pages import source
 from mha_viz.pages.form import heard
+from mha_viz.pages.fragment import fragment
 from mha_viz.pages.number_field import number_field
 from mha_viz.pages.training import train_button
 from mha_viz.pages.warm import trained_run
@@ -82,7 +83,7 @@ def play(on):
         source.change(snapshot=steps(source.settings().model)[0])
 
 
-@st.fragment(run_every=PACE)
+@fragment(run_every=PACE)
 def advance():
     """Go on to the next snapshot once this one was looked at for PACE seconds, until the last."""
     state, now = st.session_state, time.monotonic()

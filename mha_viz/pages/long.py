@@ -10,6 +10,7 @@ from mha_viz.core.memory import memory, readable_size, too_long
 from mha_viz.core.sight import CELLS
 from mha_viz.pages.form import CHOICES, PICTURE, draw, give, heard
 from mha_viz.pages.toolbar import change, change_all, show
+from mha_viz.pages.warm import visitor
 from mha_viz.settings import POOLINGS
 
 POOLING_WORDS = {"max": "its largest weight", "mean": "its mean"}
@@ -54,7 +55,7 @@ def seen(trace, view, statistics=False):
 
     maps = maps_of(trace, view)
     maps.wanted = ANY if statistics else view.order
-    st.session_state.in_sight.append(maps)
+    visitor().holds.setdefault("in_sight", []).append(maps)
     begun = time.monotonic()
     while not maps.maps and time.monotonic() - begun < FIRST:
         next(maps.steps)
@@ -69,12 +70,13 @@ def maps_of(trace, view):
     """The LongMaps of this Trace in this View, begun where there are none; those that were looked at longest ago are forgotten."""
     from mha_viz.analysis.long_maps import LongMaps, looked_at
 
-    kept, about = st.session_state.setdefault("long", []), looked_at(trace, view)
+    holds, about = visitor().holds, looked_at(trace, view)
+    kept = holds.get("long", [])
     maps = next((one for one in kept if one.trace is trace and one.about == about), None)
     if maps is None:
         alike = (one for one in kept if one.trace is trace and (one.item, one.by_norms) == (about[0], about[3]))
         maps = LongMaps(trace, view, statistics=next((one.statistics for one in alike), None))
-    st.session_state.long = [*(one for one in kept if one is not maps), maps][-KEPT:]
+    holds["long"] = [*(one for one in kept if one is not maps), maps][-KEPT:]
     return maps
 
 
@@ -82,8 +84,8 @@ def layers(traces, view):
     """Of each long layer the Trace of its maps in small, None where they are not there yet: they come after what is in sight of one."""
     from mha_viz.analysis.long_maps import in_small, looked_at
 
-    state, whole = st.session_state, replace(view, rows=None, columns=None)
-    kept = [maps for maps in state.get("small", []) if any(maps.trace is trace for trace in traces)]
+    holds, whole = visitor().holds, replace(view, rows=None, columns=None)
+    kept = [maps for maps in holds.get("small", []) if any(maps.trace is trace for trace in traces)]
     found = []
     for trace in traces:
         about = looked_at(trace, whole) if too_long(trace) else None
@@ -92,7 +94,7 @@ def layers(traces, view):
             maps = in_small(trace, view)
             kept.append(maps)
         found.append(maps)
-    state.small, state.later = kept, [maps for maps in found if maps is not None]
+    holds["small"], holds["later"] = kept, [maps for maps in found if maps is not None]
     for i, maps in enumerate(found):
         found[i] = traces[i] if maps is None else maps.seen("max") if maps.complete else None
     return found
@@ -100,7 +102,8 @@ def layers(traces, view):
 
 def begin():
     """At the beginning of a page: nothing is in sight yet."""
-    st.session_state.in_sight, st.session_state.later, st.session_state.whole_page = [], [], True
+    st.session_state.whole_page = True
+    visitor().holds |= {"in_sight": [], "later": []}
 
 
 def carry_on():
@@ -134,7 +137,8 @@ def go_on(place):
 
 def unfinished():
     """The LongMaps that are not there yet, in the order in which they come."""
-    return [maps for maps in (*st.session_state.in_sight, *st.session_state.later) if not maps.complete]
+    holds = visitor().holds
+    return [maps for maps in (*holds.get("in_sight", ()), *holds.get("later", ())) if not maps.complete]
 
 
 def say_size(trace):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import streamlit as st
 
 from mha_viz.pages.form import heard
+from mha_viz.pages.fragment import fragment
 from mha_viz.studies.profiling import Pace, in_words
 
 PACE, SLICE = 0.7, 0.6  # a slice of so many seconds every PACE, so that a button is heard in between
@@ -86,7 +87,7 @@ def of_session():
     return []
 
 
-@st.fragment(run_every=PACE)
+@fragment(run_every=PACE)
 def running(name, done="measured", draw=None):
     """How far it is, and the button that stops it. What ``draw()`` draws takes time from what is timed."""
     now = measuring(name)

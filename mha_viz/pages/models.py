@@ -6,6 +6,7 @@ from mha_viz.core.memory import too_long
 from mha_viz.export.markdown import plain
 from mha_viz.pages import form, from_trained, long, source
 from mha_viz.pages.form import CHOICES, draw, heard
+from mha_viz.pages.fragment import fragment
 from mha_viz.pages.head_panel import head_panel
 from mha_viz.pages.messages import say_notes
 from mha_viz.pages.model import begin, checks, choose_layer, here, layer, looked_at
@@ -35,7 +36,7 @@ def page():
     long.go_on(progress)
 
 
-@st.fragment(key="above")
+@fragment(key="above")
 def above():
     """The model: what is to be known of the run, its layers and heads as small maps, and the shapes of the chosen layer."""
     found, (index, trace) = here().recording(), layer()
@@ -104,14 +105,14 @@ def draw_overview(traces, index):
     live(figure, key="overview", alt=describe(traces, view, index), on_choose=heard(choose), on_look=heard(look_again))
 
 
-@st.fragment(key="toolbar")
+@fragment(key="toolbar")
 def toolbar_alone():
     trace = layer()[1]
     changes = here() is not from_trained  # which has its own
     toolbar(trace, st.session_state.view, save, changes, long.part_of(trace))
 
 
-@st.fragment(key="stage")
+@fragment(key="stage")
 def stage():
     """What is shown of the chosen layer."""
     index, module = layer()[0], here()
@@ -136,7 +137,7 @@ def choose_and_mark(choices):
         draw(["above", "stage"])
 
 
-@st.fragment(key="table")
+@fragment(key="table")
 def table():
     """What belongs to all heads, and to the chosen one beyond this picture; and what can be checked."""
     from mha_viz.analysis import choose, shown_trace

@@ -9,12 +9,13 @@ from mha_viz.export.markdown import plain
 from mha_viz.pages import draft, form
 from mha_viz.pages.controls import sequence, sizes, source
 from mha_viz.pages.form import CHOICES, STAGE, draw, give, heard
+from mha_viz.pages.fragment import fragment
 from mha_viz.pages.looked_at import begin, of_model, say_of_model, told, write_address
 from mha_viz.pages.looked_at import current as looked_at
 from mha_viz.pages.messages import mend, say_error, say_not_current, say_notes, say_wrong, spelled
 from mha_viz.pages.number_field import number_field
 from mha_viz.pages.toolbar import change
-from mha_viz.pages.warm import shared_trace
+from mha_viz.pages.warm import synthetic_trace
 from mha_viz.settings import Settings
 
 LAYER = (
@@ -47,7 +48,7 @@ def sidebar():
         layer_controls()
 
 
-@st.fragment(key="controls")
+@fragment(key="controls")
 def layer_controls():
     source()
     sizes()
@@ -58,7 +59,7 @@ def layer_controls():
     )
 
 
-@st.fragment(key="above")
+@fragment(key="above")
 def above():
     """What is said of what is set, and of an address that points to nothing."""
     with st.container(key="messages"):
@@ -70,10 +71,10 @@ def above():
         if wrong:
             say_wrong(wrong)
             say_not_current(settings, draft.values())
-        say_notes(draft.notes(shared_trace(layer_of(settings))) + misfits())
+        say_notes(draft.notes(synthetic_trace(layer_of(settings))) + misfits())
 
 
-@st.fragment(key="toolbar")
+@fragment(key="toolbar")
 def symptoms():
     """The symptom that a person sees: only what may be its cause is offered."""
     from mha_viz.analysis.pitfalls import SYMPTOMS
@@ -88,7 +89,7 @@ def symptoms():
     )
 
 
-@st.fragment(key="stage")
+@fragment(key="stage")
 def stage():
     """The pitfalls to choose from, and the one that is chosen."""
     with st.container(key="stage"):
@@ -218,7 +219,7 @@ def experiment(chosen, values):
             return
     else:
         settings, wrong = current()
-        trace = shared_trace(layer_of(settings))
+        trace = synthetic_trace(layer_of(settings))
     try:
         found = chosen.run(Bench.of(trace), **values)
     except Wrong as needed:
@@ -305,7 +306,7 @@ def current():
     try:
         settings = draft.settings()
         check_width(settings.embed_dim, settings.num_heads)
-        shared_trace(layer_of(settings))
+        synthetic_trace(layer_of(settings))
     except Wrong as wrong:
         return state.get("tried", Settings()), wrong  # not what Explore showed last, which may be too wide as well
     state.shown = state.tried = settings

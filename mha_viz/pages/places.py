@@ -9,6 +9,7 @@ from pathlib import Path
 import streamlit as st
 
 from mha_viz.pages import draft, form, source
+from mha_viz.pages.fragment import fragment
 
 STYLE = Path(__file__).with_name("style.css")
 PAGES = {  # by the name of their file
@@ -58,7 +59,7 @@ def enter(page, follow=()):
     links()
 
 
-@st.fragment(key="pages")
+@fragment(key="pages")
 def links():
     """The links from page to page. With the address in them, Back leads through no page twice."""
     with st.container(key="pages", horizontal=True):

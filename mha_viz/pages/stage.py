@@ -17,6 +17,7 @@ from mha_viz.pages.number_panel import number_panel
 from mha_viz.pages.save import OnScreen, keep_for_saving
 from mha_viz.pages.shapes import chosen_number, what_average_hides
 from mha_viz.pages.toolbar import change
+from mha_viz.pages.warm import visitor
 from mha_viz.settings import View, read, to_address
 from mha_viz.settings.interventions import read_interventions, told
 from mha_viz.settings.view import PLACE
@@ -114,12 +115,13 @@ def changed_trace(trace, view, kept_as="changed"):
     asked = read_interventions(view.what_if)
     if view.layer >= len(asked):
         return trace, []
-    kept = st.session_state.get(kept_as)
+    holds = visitor().holds
+    kept = holds.get(kept_as)
     if kept is None or kept[:2] != (trace, view.what_if):
         try:
             if too_long(trace):
                 check_off(asked[view.layer].off)
-            kept = st.session_state[kept_as] = trace, view.what_if, changed(trace, asked[view.layer])
+            kept = holds[kept_as] = trace, view.what_if, changed(trace, asked[view.layer])
         except Wrong as wrong:
             return trace, [wrong]
     return kept[2], []

@@ -8,6 +8,7 @@ import streamlit as st
 from mha_viz.export.markdown import plain
 from mha_viz.pages import form
 from mha_viz.pages.form import CHOICES, draw, give, heard
+from mha_viz.pages.fragment import fragment
 from mha_viz.pages.looked_at import begin, current, file_name, say_what_is_wrong, to_save, write_address
 from mha_viz.pages.looked_at import told as told_of_layer
 from mha_viz.pages.messages import say_wrong_view
@@ -43,13 +44,13 @@ def page():
     form.drawn()
 
 
-@st.fragment(key="above")
+@fragment(key="above")
 def above():
     """What is said of what is set: what is wrong with it, and what of the address cannot be shown."""
     say_what_is_wrong()
 
 
-@st.fragment(key="toolbar")
+@fragment(key="toolbar")
 def toolbar_alone():
     """What is followed: batch item, head, query and key."""
     trace = current().trace
@@ -104,7 +105,7 @@ def cell_asked():
     return tuple(as_typed(st.session_state[f"follow_{name}"]) for name in ("query", "key"))
 
 
-@st.fragment(key="stage")
+@fragment(key="stage")
 def stage():
     """The step that is shown, and the way to the others."""
     looked = current()

@@ -8,6 +8,7 @@ import streamlit as st
 
 from mha_viz.pages.decode_numbers import draw, section
 from mha_viz.pages.form import heard
+from mha_viz.pages.fragment import fragment
 
 PACE, SLICE = 0.3, 0.2  # a slice of so many seconds every PACE, so that a button is heard in between
 
@@ -49,7 +50,7 @@ def begin(of):
     st.session_state.timing = Measuring(of, time_decoding(layer, num_kv_heads=num_kv_heads, dtype=dtype))
 
 
-@st.fragment(run_every=PACE)
+@fragment(run_every=PACE)
 def running():
     """How far it is, and the button that stops it."""
     from mha_viz.studies.decoding import LENGTHS

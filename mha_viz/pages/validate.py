@@ -7,6 +7,7 @@ import streamlit as st
 from mha_viz.export.markdown import plain
 from mha_viz.pages import draft, form, model
 from mha_viz.pages.checked import Checked, checked
+from mha_viz.pages.fragment import fragment
 from mha_viz.pages.looked_at import begin, current, of_model, say_what_is_wrong, told, write_address
 from mha_viz.pages.messages import say_error
 from mha_viz.pages.stage import changed_trace
@@ -26,18 +27,18 @@ def page():
         form.drawn()
 
 
-@st.fragment(key="above")
+@fragment(key="above")
 def above():
     """What is said of what is set: what is wrong with it, and what of the address cannot be shown."""
     say_what_is_wrong(changed=True)
 
 
-@st.fragment(key="toolbar")
+@fragment(key="toolbar")
 def toolbar():
     """There is none here; what the sidebar draws anew names it."""
 
 
-@st.fragment(key="stage")
+@fragment(key="stage")
 def stage():
     """Every check of the layer that is looked at."""
     looked, view = current(), st.session_state.view

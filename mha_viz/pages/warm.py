@@ -4,6 +4,10 @@ import gc
 
 import streamlit as st
 
+from mha_viz.core.budget import BUDGET
+from mha_viz.core.memory import ALWAYS_FREE, memory, too_long
+from mha_viz.core.rules import Wrong
+
 
 @st.cache_resource(show_spinner="Loading PyTorch and Plotly…")
 def warm_up():
@@ -19,18 +23,47 @@ def warm_up():
     gc.freeze()
 
 
-@st.cache_resource(max_entries=2, show_spinner=False, scope="session")
-def synthetic_trace(settings):
-    """The Trace of these Settings. A session keeps the last two, its A and B, whatever the others compute meanwhile."""
-    return shared_trace(settings)
+@st.cache_resource(show_spinner=False, scope="session", on_release=BUDGET.leave)
+def visitor():
+    """Who looks at the pages in this session. What only they had asked for, and what they ``hold``, goes when they leave."""
+    return Visitor()
 
 
-@st.cache_resource(max_entries=48, show_spinner=False)
+class Visitor:
+    """``holds`` by name what is made of a Trace for one session: it goes with the connection, which session state outlives."""
+
+    def __init__(self):
+        self.holds = {}
+
+
+def kept(key, make, size, refuse=None, spinner=None):
+    """The value of this ``key`` that the sessions share, made where nobody has it by ``make()``, at a peak of ``size`` bytes."""
+    who = visitor()
+
+    def made():
+        return BUDGET.kept(key, make, size, refuse or (lambda available: no_room(size, available)), who)
+
+    if BUDGET.holds(key) or spinner is None:
+        return made()
+    with st.spinner(spinner):
+        return made()
+
+
+def no_room(size, available):
+    from mha_viz.core.memory import SHARE, readable_size
+
+    may = f"{readable_size(SHARE * available)} may be used just now, half of what is free. Try again in a moment, or something smaller."
+    raise Wrong("memory", readable_size(size), f"is needed for this, and {may}")
+
+
 def trained_run(settings):
     """The Run of a shipped model, shared by every session that asks for the same; all snapshots of one stay while they are played."""
+    from mha_viz.sources.models import MODELS
     from mha_viz.sources.trained import trained
 
-    return trained(settings)
+    model, (N, L) = MODELS[settings.model], settings.tokens.shape
+    size = model.num_layers * memory(N, model.num_heads, L, L, model.embed_dim)
+    return kept(settings, lambda: trained(settings), size)
 
 
 @st.cache_resource(max_entries=4, show_spinner="The model reads…")
@@ -48,9 +81,20 @@ def kept_checks(settings, layer, what_if):
     return []
 
 
-@st.cache_resource(max_entries=8, show_spinner="Computing…")
-def shared_trace(settings):
-    """The Trace of these Settings, shared by every session that asks for the same."""
-    from mha_viz.sources.synthetic import synthetic
+def synthetic_trace(settings):
+    """The Trace of these Settings, shared by every session that asks for the same. Raises Wrong where there is no room for it now."""
+    from mha_viz.sources.synthetic import check_size, peak_of, synthetic
 
-    return synthetic(settings)
+    size = peak_of(settings)
+
+    def make():
+        trace = synthetic(settings)
+        if size > ALWAYS_FREE and not too_long(trace):
+            _ = trace.weights, trace.mean_weights  # within the reservation, and not when a page reads them
+        return trace
+
+    def refuse(available):
+        check_size(settings, available=available)
+        no_room(size, available)
+
+    return kept(settings, make, size, refuse, "Computing…")

@@ -54,10 +54,10 @@ def synthetic(settings=None, *, engine="torch", dtype="float32"):
     return attend(layer, batch, engine=engine, dtype=dtype, training=s.training, generator=generator, later=long)
 
 
-def check_size(s, engine="torch", dtype="float32"):
+def check_size(s, engine="torch", dtype="float32", available=None):
     """Whether the Trace of these Settings is long: its maps can be pooled, and are made when they are read. Raises Wrong where it would
-    not fit into memory; nothing is made for that."""
-    check_layer_memory(s.embed_dim, s.kdim, s.vdim, s.num_heads)
+    not fit into half of the bytes that are ``available``, those that are free where None; nothing is made for that."""
+    check_layer_memory(s.embed_dim, s.kdim, s.vdim, s.num_heads, available=available)
     N, H, L, S, E = size = _size(s)
     dropout = s.training and s.dropout > 0
     if dropout and beyond_whole(*size):
@@ -68,10 +68,10 @@ def check_size(s, engine="torch", dtype="float32"):
         raise Wrong("training", True, rule, [{"training": False}, {"dropout": 0.0}])
     long = beyond_whole(*size) and max(s.L, s.S) <= POOLED and engine == "torch"
     if long:
-        check_projected_memory(N, s.L, s.S, E, dtype=dtype)
+        check_projected_memory(N, s.L, s.S, E, dtype=dtype, available=available)
     else:
         try:
-            check_memory(*size, dtype=dtype, dropout=dropout)
+            check_memory(*size, dtype=dtype, dropout=dropout, available=available)
         except Wrong as wrong:
             raise _with_pooled(wrong, s, engine, dtype) from None
     return long

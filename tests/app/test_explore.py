@@ -9,7 +9,7 @@ from torch import nn
 import mha_viz.sources.synthetic
 from mha_viz import Settings, View, synthetic
 from mha_viz.analysis import choose
-from mha_viz.pages import warm
+from mha_viz.core.budget import BUDGET
 from mha_viz.settings import to_address
 from tests.app.screen import figure, held, maps, opened, press, read, sent, set_to, unescaped, unfolded, widgets
 
@@ -52,7 +52,7 @@ by_change = pytest.mark.parametrize(("moves", "meant"), CHANGES, ids=lambda valu
 @pytest.fixture(autouse=True)
 def nothing_kept():
     """Traces that another test left behind would hide what this one computes."""
-    warm.shared_trace.clear()
+    BUDGET.clear()
     clear_session_resource_cache("test session id")  # every AppTest's
 
 
@@ -273,7 +273,7 @@ def test_a_setting_is_computed_once(computed):
 def test_what_others_compute_pushes_nothing_out(computed):
     at = opened()
     for seed in range(20, 30):
-        warm.shared_trace(Settings(seed=seed))
+        BUDGET.kept(Settings(seed=seed), lambda: None, 2**20, None, "another")
     count = len(computed)
     set_to(at, "view_item", 1)
     assert len(computed) == count

@@ -4,12 +4,13 @@ import json
 
 import numpy as np
 import pytest
+from streamlit.runtime.caching import clear_session_resource_cache
 
 from mha_viz.core.attend import trace_of_call
 from mha_viz.core.call import Call
 from mha_viz.recording import Recording
 from mha_viz.settings.environment import FILE
-from tests.app.screen import figure, held, models, opened, press, sent, set_to, to_page
+from tests.app.screen import figure, held, models, opened, press, sent, set_to, to_page, unescaped
 
 SIZE = {"seq_len": "300", "embed_dim": "16", "num_heads": "4", "batch_size": "1", "causal": "1"}
 
@@ -47,7 +48,7 @@ def test_somebody_stops_and_goes_on(monkeypatch):
     from mha_viz.analysis import long_maps
 
     at = opened(**SIZE, seed="102")
-    at.session_state.long = []
+    clear_session_resource_cache("test session id")  # what was made is forgotten
     at.session_state.long_stopped = True
     at.run()
     assert heads(at) == ["average", "head 0"] and "comes after the heads" in words(at)
@@ -71,7 +72,7 @@ def test_rows_and_columns_can_be_typed():
     assert "must be a first number and one beyond the last" in at.error[0].value and held(at)["view_rows"] == "30, 10"
     assert "exact: queries 10–29" in words(at)
     set_to(at, "view_rows", "300, 400")
-    assert "points to 300, and there are 300, from 0 to 299" in at.error[0].value and held(at)["view_rows"] == "300, 400"
+    assert "points to 300, and there are 300, from 0 to 299" in unescaped(at.error[0].value) and held(at)["view_rows"] == "300, 400"
     assert "exact: queries 10–29" in words(at) and at.query_params["rows"] == "10,30"
     press(at, "Whole map")
     assert "queries 0–299, keys 0–299" in words(at) and "rows" not in at.query_params

@@ -25,7 +25,7 @@ def test_what_does_not_fit_is_refused_with_what_would(size):
     """Every size that it offers fits, alone, and the next larger does not."""
     size = {"N": 12, "H": 8, "E": 16} | size
     available = peak(**size) // 3
-    with pytest.raises(Wrong, match=r"seq_len = .* takes .*iB with every intermediate, and .*iB may be used") as caught:
+    with pytest.raises(Wrong, match=r"seq_len = .* would take .*iB with every intermediate, and .*iB may be used") as caught:
         check_memory(**size, available=available)
     offered = [next(iter(change.items())) for change in caught.value.nearest]
     assert {name for name, _ in offered} >= {"seq_len", "batch_size"}
@@ -46,7 +46,7 @@ def _resized(size, name, value):
 def test_the_refusal_reads_well():
     with pytest.raises(Wrong) as caught:
         check_memory(3, 8, 100_000, 100_000, 128, available=8 * 2**30)
-    text = "seq_len = 100000: [N, H, L, S] = [3, 8, 100000, 100000] takes 2.166 TiB with every intermediate, "
+    text = "seq_len = 100000: [N, H, L, S] = [3, 8, 100000, 100000] would take 2.166 TiB with every intermediate, "
     assert str(caught.value).startswith(text + "and 4 GiB may be used, half of what is free. Nearest right: seq_len = ")
 
 
@@ -58,7 +58,7 @@ def test_nothing_that_fits_is_offered_where_nothing_does():
 
 def test_weights_that_do_not_fit_are_refused():
     """The largest multiple of num_heads that fits is offered, so that taking the advice breaks no other rule."""
-    with pytest.raises(Wrong, match=r"embed_dim = 120000: the weights take .*iB, and 4 GiB may be used") as caught:
+    with pytest.raises(Wrong, match=r"embed_dim = 120000: the weights would take .*iB, and 4 GiB may be used") as caught:
         check_layer_memory(120_000, num_heads=12, available=8 * 2**30)
     right = caught.value.nearest[0]["embed_dim"]
     assert right % 12 == 0
@@ -134,7 +134,7 @@ def test_which_errors_say_that_memory_ran_out(error, is_memory):
 def test_memory_that_runs_out_is_told_as_the_sizes_that_fit():
     size = {"N": 2, "H": 8, "L": 5000, "S": 5000, "E": 64}
     wrong = out_of_memory(**size, available=5 * 2**30)
-    assert wrong.argument == "seq_len" and wrong.rule.startswith("memory ran out: [N, H, L, S] = [2, 8, 5000, 5000] takes ")
+    assert wrong.argument == "seq_len" and wrong.rule.startswith("memory ran out: [N, H, L, S] = [2, 8, 5000, 5000] would take ")
     offered = dict(next(iter(change.items())) for change in wrong.nearest)
     assert 0 < offered["seq_len"] < 5000 and offered["batch_size"] == 1
     check_memory(**size | {"L": offered["seq_len"], "S": offered["seq_len"]}, available=5 * 2**30)

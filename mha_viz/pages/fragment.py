@@ -1,0 +1,39 @@
+"""The fragments of a page, in which memory that runs out is a sentence."""
+
+from functools import wraps
+
+import streamlit as st
+
+from mha_viz.core.budget import give_back
+from mha_viz.core.memory import free, ran_out, readable_size
+
+
+def fragment(**how):
+    """``st.fragment``, whose function may run out of memory: then the page says so, and goes on with the rest."""
+    return lambda function: st.fragment(**how)(in_memory(function))
+
+
+def in_memory(function):
+    """The same function; where memory runs out within it, the page says so in its place."""
+
+    @wraps(function)
+    def told(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except (MemoryError, RuntimeError) as error:
+            if not ran_out(error):
+                raise
+        give_back()
+        say_ran_out()
+
+    return told
+
+
+def say_ran_out():
+    """That memory ran out, and which settings need less."""
+    st.error(
+        f"**Memory ran out** while this was computed; {readable_size(free())} are free now. A smaller seq_len, batch_size, num_heads or "
+        "embed_dim needs less: maps grow with batch_size × num_heads × seq_len², weights with embed_dim². Others may be using memory "
+        "for a moment: then try again.",
+        icon=":material/memory:",
+    )

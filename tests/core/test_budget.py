@@ -1,0 +1,174 @@
+"""One budget for a process: concurrent work stays within it, what is kept stays within it, and memory is given back."""
+
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from mha_viz.core.budget import Budget
+from mha_viz.core.rules import Wrong
+
+MB, GB = 2**20, 2**30
+
+
+class Machine:
+    """A machine of so many bytes, of which ``taken`` are in use."""
+
+    def __init__(self, size):
+        self.size, self.taken = size, 0
+
+    def free(self):
+        return self.size - self.taken
+
+
+def refuse(available):
+    raise Wrong("seq_len", 9, f"{available} bytes may be used.", [])
+
+
+def test_concurrent_work_stays_within_half_of_what_is_free():
+    """Eight at once, of which three fit: the others wait for them, and all get what they asked for."""
+    machine, running, most = Machine(4 * GB), [], []
+    budget, lock = Budget(machine.free), threading.Lock()
+
+    def work():
+        with budget.reserved(400 * MB, refuse):
+            with lock:
+                running.append(1)
+                most.append(len(running))
+            time.sleep(0.03)
+            with lock:
+                running.pop()
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert len(most) == 8 and 1 < max(most) <= 8 and budget.in_work == 0
+    available = 4 * GB - (max(most) - 1) * 400 * MB
+    assert available / 2 >= 400 * MB, "the last that began fitted beside the others"
+
+
+def test_work_that_never_fits_is_refused_after_a_while_with_what_may_be_used():
+    budget = Budget(lambda: 600 * MB, wait=0.05)
+    with pytest.raises(Wrong, match=f"{600 * MB} bytes may be used"), budget.reserved(400 * MB, refuse):
+        pass
+    with budget.reserved(300 * MB, refuse), pytest.raises(Wrong, match=f"{300 * MB} bytes"), budget.reserved(200 * MB, refuse):
+        pass
+    assert budget.in_work == 0
+
+
+def test_what_fails_gives_its_reservation_back():
+    budget = Budget(lambda: GB)
+    with pytest.raises(KeyError), budget.reserved(400 * MB, refuse):
+        raise KeyError
+    assert budget.in_work == 0
+    with pytest.raises(KeyError):
+        budget.kept("a", lambda: {}["a"], 400 * MB, refuse)
+    assert budget.in_work == 0 and budget.kept("a", lambda: 1, 400 * MB, refuse) == 1
+
+
+def test_small_work_is_never_held_up():
+    with Budget(lambda: 0).reserved(MB, refuse):
+        pass
+
+
+def test_what_is_kept_is_made_once_whoever_asks():
+    budget, made = Budget(lambda: 8 * GB), []
+
+    def make():
+        time.sleep(0.05)
+        made.append(object())
+        return made[-1]
+
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(budget.kept("a", make, 100 * MB, refuse))) for _ in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert len(made) == 1 and found == made * 4
+
+
+def test_what_was_used_longest_ago_gives_way_to_the_limit():
+    budget = Budget(lambda: 100 * GB, limit=250 * MB)
+    for name in "abac":
+        budget.kept(name, lambda: 0, 100 * MB, refuse)
+    assert [budget.holds(name) for name in "abc"] == [True, False, True] and budget.size == 200 * MB
+    budget.kept("large", lambda: 0, 900 * MB, refuse)
+    assert budget.holds("large") and budget.size == 900 * MB, "what was just asked for stays"
+
+
+def test_what_is_kept_gives_way_to_work():
+    machine = Machine(2 * GB)
+    budget = Budget(machine.free)
+
+    class Kept:
+        def __init__(self):
+            machine.taken += 700 * MB
+
+        def __del__(self):
+            machine.taken -= 700 * MB
+
+    budget.kept("a", Kept, 700 * MB, refuse)
+    assert machine.free() < 1400 * MB
+    with budget.reserved(900 * MB, refuse):
+        assert not budget.holds("a")
+
+
+def test_what_is_large_goes_with_the_last_who_asked_for_it():
+    budget = Budget(lambda: 100 * GB)
+    for visitor in ("ann", "ben"):
+        budget.kept("large", lambda: 0, 100 * MB, refuse, visitor)
+    budget.kept("small", lambda: 0, MB, refuse, "ann")
+    budget.leave("ann")
+    assert budget.holds("large")
+    budget.leave("ben")
+    assert not budget.holds("large") and budget.holds("small")
+
+
+LIMITED = """
+import resource, threading
+import mha_viz.core.engine
+from mha_viz.core.budget import Budget
+from mha_viz.core.memory import free, ran_out
+from mha_viz.core.rules import Wrong
+from mha_viz.settings import Settings
+from mha_viz.sources.synthetic import check_size, peak_of, synthetic
+
+synthetic(Settings())
+from psutil import Process
+limit = Process().memory_info().vms + 5 * 2**29  # two and a half GiB beside what PyTorch takes
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+budget, said = Budget(wait=1.0), []
+
+def open_page(seed):
+    settings = Settings(seq_len=2048, num_heads=16, embed_dim=512, batch_size=1, padding=(), seed=seed)
+    def make():
+        trace = synthetic(settings)
+        trace.weights, trace.mean_weights
+        return trace
+    try:
+        budget.kept(settings, make, peak_of(settings), lambda available: check_size(settings, available=available))
+        said.append("a picture")
+    except Wrong as wrong:
+        said.append("a sentence" if wrong.nearest else str(wrong))
+    except BaseException as error:
+        said.append(repr(error))
+
+threads = [threading.Thread(target=open_page, args=(seed,)) for seed in range(8)]
+for one in threads: one.start()
+for one in threads: one.join()
+print(sorted(said))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="a limit of the address space is Linux's")
+def test_eight_large_layers_at_once_under_a_limit_each_get_a_picture_or_a_sentence():
+    ran = subprocess.run([sys.executable, "-c", LIMITED], capture_output=True, text=True, cwd=Path(__file__).parents[2], check=False)
+    assert ran.returncode == 0, ran.stderr
+    said = eval(ran.stdout)
+    assert len(said) == 8 and set(said) <= {"a picture", "a sentence"} and "a picture" in said
