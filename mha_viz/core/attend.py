@@ -7,7 +7,7 @@ from mha_viz.core.call import Call
 from mha_viz.core.layer import Layer, check_generator
 from mha_viz.core.memory import check_memory, check_projected_memory
 from mha_viz.core.rules import Shape, Wrong, of_kind, one_of, yes_or_no
-from mha_viz.core.trace import Trace
+from mha_viz.core.trace import Made, Trace
 
 ENGINES = ("torch", "numpy")
 DTYPES = ("float32", "float64", "float16", "bfloat16")
@@ -89,7 +89,7 @@ def _checked(fields, check, no_dropout):
 
         return read if callable(make) else make
 
-    return {name: checked(make) for name, make in fields.items()}
+    return Made({name: checked(make) for name, make in fields.items()}, getattr(fields, "forget", None))
 
 
 def call_of(trace):

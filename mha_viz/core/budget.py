@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from mha_viz.core.memory import ALWAYS_FREE, SHARE, free
 
 WAIT = 10.0  # seconds that work waits for memory which other work will give back
+IN_USE = 15.0  # seconds that a value is taken to be looked at after somebody asked for it
 LOOK = 0.2  # seconds after which it looks again whether memory is free
 MOST = 1000  # values that are kept, however small
 
@@ -21,6 +22,7 @@ class Entry:
     value: object
     size: int
     visitors: set = field(default_factory=set)
+    used: float = field(default_factory=time.monotonic)  # when somebody asked for it last
 
 
 class Budget:
@@ -34,6 +36,7 @@ class Budget:
         self.free, self.wait, self._limit = free, wait, limit
         self.in_work = 0  # bytes that are reserved now
         self._entries, self._making = OrderedDict(), set()  # key → Entry, used longest ago first; keys that are being made
+        self._refused = {}  # (visitor, size) → when it was refused
         self._changed = threading.Condition()
 
     @property
@@ -49,13 +52,13 @@ class Budget:
         return sum(entry.size for entry in self._entries.values())
 
     @contextmanager
-    def reserved(self, size, refuse):
+    def reserved(self, size, refuse, visitor=None):
         """Within it ``size`` bytes belong to whoever asked: concurrent work together stays within half of what is free.
 
-        What is kept is let go for it, used longest ago first. Where that is not enough it waits for other work to end, for ``wait``
+        What is kept is let go for it, used longest ago first, but not what others just asked for. Where that is not enough it waits for other work to end, for ``wait``
         seconds at most; then ``refuse(available)`` has to raise, with the bytes of which half may be used.
         """
-        self._take(size, refuse)
+        self._take(size, refuse, visitor)
         try:
             yield
         finally:
@@ -63,19 +66,27 @@ class Budget:
                 self.in_work -= size
                 self._changed.notify_all()
 
-    def _take(self, size, refuse):
-        until, hopeful = time.monotonic() + self.wait, False
+    def _take(self, size, refuse, visitor):
+        begun, hopeful = time.monotonic(), False
+        again = begun - self._refused.get((visitor, size), -IN_USE) < IN_USE  # each part of a page asks; one wait is enough
+        until = begun + (0 if again else self.wait)
         with self._changed:
             while size > ALWAYS_FREE and size > SHARE * (available := self.free() - self.in_work):
-                hopeful |= bool(self._entries) or self.in_work > 0  # what was let go may be on somebody's screen for a moment
-                if self._entries:
-                    self._let_go(next(iter(self._entries)))
+                hopeful |= bool(self._entries) or self.in_work > 0  # what is looked at now may be let go in a moment
+                idle = next((key for key, entry in self._entries.items() if self._is_idle(entry, visitor)), None)
+                if idle is not None:
+                    self._let_go(idle)
                 elif hopeful and time.monotonic() < until:
                     self._changed.wait(LOOK)
                 else:
+                    self._refused = {asked: when for asked, when in self._refused.items() if begun - when < IN_USE}
+                    self._refused[visitor, size] = time.monotonic()
                     refuse(max(available, 0))
                     raise AssertionError("who refuses has to raise")
             self.in_work += size
+
+    def _is_idle(self, entry, visitor):
+        return entry.visitors <= {visitor} or time.monotonic() - entry.used > IN_USE
 
     def kept(self, key, make, size, refuse, visitor=None):
         """The value that is kept by this ``key``; ``make()`` makes it where there is none, within a reservation of ``size`` bytes. Who
@@ -85,11 +96,13 @@ class Budget:
                 self._changed.wait()
             if key in self._entries:
                 self._entries.move_to_end(key)
-                self._entries[key].visitors.add(visitor)
-                return self._entries[key].value
+                entry = self._entries[key]
+                entry.visitors.add(visitor)
+                entry.used = time.monotonic()
+                return entry.value
             self._making.add(key)
         try:
-            with self.reserved(size, refuse):
+            with self.reserved(size, refuse, visitor):
                 value = make()
             with self._changed:
                 self._entries[key] = Entry(value, size, {visitor})
@@ -121,7 +134,11 @@ class Budget:
         give_back()
 
     def _let_go(self, key):
-        if self._entries.pop(key).size > ALWAYS_FREE:
+        """What is let go of may still be looked at: a value that can ``forget`` what it can make again does so."""
+        entry = self._entries.pop(key)
+        if entry.size > ALWAYS_FREE:
+            if hasattr(entry.value, "forget"):
+                entry.value.forget()
             give_back()
 
 

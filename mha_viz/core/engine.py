@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from mha_viz.core.trace import Trace
+from mha_viz.core.trace import Made, Trace
 
 HALVES = (torch.float16, torch.bfloat16)
 LARGE = 2**20  # weights; fresh memory for so large a map costs more than its softmax, which PyTorch can do in place
@@ -30,7 +30,8 @@ def compute(layer, batch, mask, dtype, keep_scale=None):
     shape = batch.N, layer.num_heads, batch.L, k.shape[1]
     out = W["out_proj.weight"], W.get("out_proj.bias")
     scale = math.sqrt(1.0 / layer.head_dim)  # as PyTorch rounds it
-    return dict.fromkeys(Trace.fields(), Steps(shape, q, k, v, mask, dtype, scale, out, keep_scale).leave)
+    steps = Steps(shape, q, k, v, mask, dtype, scale, out, keep_scale)
+    return Made(dict.fromkeys(Trace.fields(), steps.leave), steps.forget)
 
 
 def compute_call(call, keep_scale=None):
@@ -42,7 +43,7 @@ def compute_call(call, keep_scale=None):
     steps = cache(lambda: _steps_of_call(call, keep_scale))
     known = [name for name in Trace.fields() if call.v is not None or name not in ("v", "head_outputs", "concat", "output")]
     known = [name for name in known if call.out_weight is not None or name != "output"]
-    return dict.fromkeys(known, lambda name: steps().leave(name))
+    return Made(dict.fromkeys(known, lambda name: steps().leave(name)), steps.cache_clear)
 
 
 def _steps_of_call(call, keep_scale):
@@ -147,6 +148,12 @@ class Steps:
     @torch.no_grad()
     def output(self):
         return F.linear(self.concat, *self.out)  # [L·N, E]
+
+    def forget(self):
+        """Let go of what was made; q, k and v stay, and it can be made again."""
+        for name, made in vars(Steps).items():
+            if isinstance(made, step):
+                vars(self).pop(name, None)
 
     def heads(self, tensor):
         N, H, _, _ = self.shape

@@ -11,7 +11,7 @@ import numpy as np
 from mha_viz.core.arrays import read_only
 from mha_viz.core.attend import call_of, trace_of_call
 from mha_viz.core.rules import Wrong, listed, of_kind, one_of, whole
-from mha_viz.core.trace import Trace
+from mha_viz.core.trace import Made, Trace
 
 WAYS = ("zero", "mean", "uniform")
 TEMPERATURES = (1e-3, 1e3)  # beyond them softmax picks one key, or all alike, to the last bit of float32
@@ -135,7 +135,7 @@ def _put_off(trace, off):
         "concat": concat,
         "output": output,
     }
-    fields = {name: new.get(name, partial(getattr, trace)) for name in Trace.fields() if trace.has(name)}
+    fields = Made({name: new.get(name, partial(getattr, trace)) for name in Trace.fields() if trace.has(name)}, replaced.cache_clear)
     return Trace(
         fields, tokens=trace.tokens, rules=trace.rules, layer=trace.layer, batch=trace.batch, call=trace.call, name=trace.name,
         off=off, dtype=trace.dtype, step=trace.step,

@@ -105,7 +105,7 @@ def check_layer_memory(embed_dim, kdim=None, vdim=None, num_heads=1, *, availabl
     def needed(E):
         return layer_memory(E, kdim, vdim)
 
-    if available is None and needed(embed_dim) <= ALWAYS_FREE:
+    if needed(embed_dim) <= ALWAYS_FREE:
         return
     available, fits = _free(available)
     if not fits(needed(embed_dim)):

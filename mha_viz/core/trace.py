@@ -35,6 +35,14 @@ class Field:
         raise AttributeError(f"a Trace cannot be changed: {self.name} is what was computed.")
 
 
+class Made(dict):
+    """Fields by name that are made when they are read; ``forget()`` lets go of what their making keeps, and they can be made again."""
+
+    def __init__(self, fields, forget):
+        super().__init__(fields)
+        self.forget = forget
+
+
 class Trace:
     """One call of one attention layer, every tensor on the way, NumPy and read-only.
 
@@ -73,7 +81,8 @@ class Trace:
         ``off`` pairs the heads that an Intervention put out with the way it did. ``dtype`` is the type that the numbers were computed
         in, by name; the weights' own where None. ``step`` is the forward pass of a recording of several in which it ran.
         """
-        self._fields = dict(fields)
+        self._fields, self._forget = dict(fields), getattr(fields, "forget", None)
+        self._made = {name: make for name, make in fields.items() if callable(make)}
         self.tokens, self.rules = tokens, rules
         self.layer, self.batch, self.call, self.training, self.name = layer, batch, call, training, name
         self.quantity, self._plain, self.off, self._dtype = quantity, plain, off, dtype
@@ -85,6 +94,12 @@ class Trace:
     def fields(cls):
         """The names of all tensors that a Trace can hold, in the order in which they are made."""
         return tuple(name for name, field in vars(cls).items() if isinstance(field, Field))
+
+    def forget(self):
+        """Let go of every tensor that can be made again; it is, when it is read."""
+        self._fields |= self._made
+        if self._forget is not None:
+            self._forget()
 
     def has(self, *names):
         """True where every one of these fields is known."""

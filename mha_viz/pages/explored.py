@@ -40,10 +40,19 @@ def current():
         settings = draft.settings()
         trace = trace_of(settings)
     except Wrong as wrong:
-        settings = state.setdefault("shown", Settings())
-        return settings, trace_of(settings), wrong
+        return *last_good(), wrong
     state.shown = settings
     return settings, trace, None
+
+
+def last_good():
+    """The Settings that were shown last and their Trace; the defaults where there is no room for those any more."""
+    state = st.session_state
+    settings = state.setdefault("shown", Settings())
+    try:
+        return settings, trace_of(settings)
+    except Wrong:
+        return Settings(), trace_of(Settings())
 
 
 def is_long():

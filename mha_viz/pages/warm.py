@@ -23,7 +23,17 @@ def warm_up():
     gc.freeze()
 
 
-@st.cache_resource(show_spinner=False, scope="session", on_release=BUDGET.leave)
+def gone(visitor):
+    """What only this session needed is given back. Widgets of a session that has gone still refer to Traces: these forget their maps."""
+    for held in visitor.holds.values():
+        for one in held:
+            if hasattr(one, "forget"):
+                one.forget()
+    visitor.holds.clear()
+    BUDGET.leave(visitor)
+
+
+@st.cache_resource(show_spinner=False, scope="session", on_release=gone)
 def visitor():
     """Who looks at the pages in this session. What only they had asked for, and what they ``hold``, goes when they leave."""
     return Visitor()
@@ -33,7 +43,7 @@ class Visitor:
     """``holds`` by name what is made of a Trace for one session: it goes with the connection, which session state outlives."""
 
     def __init__(self):
-        self.holds = {}
+        self.holds = {}  # name → a tuple or list
 
 
 def kept(key, make, size, refuse=None, spinner=None):
@@ -94,7 +104,11 @@ def synthetic_trace(settings):
         return trace
 
     def refuse(available):
-        check_size(settings, available=available)
+        try:
+            check_size(settings, available=available)
+        except Wrong as wrong:
+            if wrong.nearest or not BUDGET.in_work:  # or nothing fits beside what others compute
+                raise
         no_room(size, available)
 
     return kept(settings, make, size, refuse, "Computing…")

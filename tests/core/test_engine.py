@@ -3,6 +3,7 @@
 import gc
 import itertools
 import pickle
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -486,3 +487,17 @@ def test_a_drawn_layer_computes_with_the_weights_that_it_holds():
     del layer, used
     gc.collect()
     assert len(engine._parameters) < before
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_what_a_trace_forgets_is_made_again(later):
+    batch = Batch(np.random.default_rng(0).standard_normal((2, 5, 16), dtype=np.float32), causal=True)
+    trace = attend(Layer.random(16, 4), batch, later=later)
+    weights, output = trace.weights, trace.output
+    trace.forget()
+    assert weights is not trace.weights and np.array_equal(weights, trace.weights) and np.array_equal(output, trace.output)
+    gone = weakref.ref(trace.weights)
+    del weights
+    trace.forget()
+    gc.collect()
+    assert gone() is None
