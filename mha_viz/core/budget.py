@@ -55,8 +55,8 @@ class Budget:
     def reserved(self, size, refuse, visitor=None):
         """Within it ``size`` bytes belong to whoever asked: concurrent work together stays within half of what is free.
 
-        What is kept is let go for it, used longest ago first, but not what others just asked for. Where that is not enough it waits for other work to end, for ``wait``
-        seconds at most; then ``refuse(available)`` has to raise, with the bytes of which half may be used.
+        What is kept is let go for it, used longest ago first, but not what others just asked for. Where that is not enough it waits for
+        other work to end, for ``wait`` seconds at most; then ``refuse(available)`` has to raise, with the bytes of which half may be used.
         """
         self._take(size, refuse, visitor)
         try:
