@@ -178,7 +178,8 @@ def _usual(shape, tokens):
             "L queries, S keys."
         )
         raise Wrong("attention", Shape(shape), rule, [{"axes": "N H L L S"}, {"axes": "layer N H L S"}])
-    of_items = tokens is not None and not isinstance(tokens, str) and len(tokens) == shape[0] > 1
+    named = len(tokens) if isinstance(tokens, list | tuple) or getattr(tokens, "ndim", 0) else 0
+    of_items = named == shape[0] > 1
     if len(shape) == 3 and of_items and not any(isinstance(one, str) for one in tokens):
         return "N L S"
     return ("L S", "H L S", "N H L S", "layer N H L S")[len(shape) - 2]
