@@ -69,5 +69,13 @@ def texts(argument, given, N, length):
     given = tuple(tuple(map(str, listed(argument, item, rule))) for item in items)
     counts = tuple(len(item) for item in given)
     if counts != (length,) * N:
-        raise Wrong(argument, counts, f"must name {length} tokens for each of {N} batch items; these are its counts.")
+        off = next(
+            (f"item {n} has {count} names" for n, count in enumerate(counts) if count != length),
+            f"{len(counts)} items are named",
+        )
+        rule = (
+            f"must name {length} tokens for each of {N} batch item{'' if N == 1 else 's'}, and {off}. Crop the maps to the tokens that "
+            "have names, or leave the names out: tokens are numbered then."
+        )
+        raise Wrong(argument, counts if len(counts) <= 4 else f"{len(counts)} items", rule)
     return given

@@ -86,17 +86,60 @@ def take(look):
         state.wrong_source = wrong  # what was open stays open
 
 
-def name_tokens(found):
-    """Give what is open the names in a token list."""
+def name_tokens(found, rest=None):
+    """Give what is open the names in a token list. Where it names fewer tokens than there are, the ``rest`` is "numbered" or "cropped";
+    None asks which."""
     from mha_viz.sources.files import open_found
 
     of, answers, _ = st.session_state.opened[current()]
     if isinstance(of, Kept):
         raise Wrong("file", found.name, f"names tokens, and those of {of.name} have names.")
     queries, keys = (one_for_all(texts, len(recording().traces[0].weights)) for texts in found.content.lists())
+    st.session_state.too_few = None
+    L, S = recording().traces[0].shape[2:]
+    most = max(map(len, queries))
+    if rest is None and keys is None and L == S and most < L:
+        st.session_state.too_few = found, most, L
+        return
+    if rest is not None:
+        queries = tuple((*item, *map(str, range(len(item), L))) for item in queries)
     named = open_found(of, tokens=queries, key_tokens=keys, **answers)
-    named.notes = (*named.notes, f"Rows and columns are named by {found.name}.")
+    said = f"Rows and columns are named by {found.name}"
+    if rest == "cropped":
+        from mha_viz.sources.pretrained.shape import taken
+
+        first = [range(most)] * len(queries)
+        named.traces = tuple(taken(trace, range(len(queries)), first) for trace in named.traces)
+        said = f"{said}, and cropped to the {most} tokens that it names: each row shares among them what it gave to the others"
+    elif rest == "numbered":
+        said = f"{said}; it names {most} of {L} tokens, and the rest are numbered"
+    named.notes = (*named.notes, f"{said}.")
     st.session_state.opened[current()] = of, answers, named
+
+
+def ask_for_the_rest():
+    """Where a token list names fewer tokens than the maps have: whether to crop these or to number the rest."""
+    found, names, tokens = st.session_state.get("too_few") or (None, 0, 0)
+    if found is None:
+        return
+    with st.container(border=True, key="too_few"):
+        st.markdown(f"**{plain(found.name)}** names {names} tokens, and the maps have {tokens}.")
+        with st.container(horizontal=True):
+            for rest, label in (("cropped", f"Crop the maps to the first {names}"), ("numbered", "Number the rest")):
+                st.button(label, key=f"rest_{rest}", on_click=heard(take_rest), args=(found, rest))
+            st.button("Leave the names out", key="rest_none", on_click=heard(take_rest), args=(None, None))
+
+
+def take_rest(found, rest):
+    state = st.session_state
+    state.too_few = None
+    if found is None:
+        return
+    try:
+        name_tokens(found, rest)
+        state.wrong_source = None
+    except Wrong as wrong:
+        state.wrong_source = wrong
 
 
 def one_for_all(texts, count):

@@ -35,6 +35,7 @@ def begin():
             say_error(wrong)
         if st.session_state.source == "file":
             from_file.questions()
+        from_file.ask_for_the_rest()
         if found is None or not found.traces:
             say_notes(source.notes())
             st.markdown(

@@ -242,7 +242,7 @@ BAD = {
         save_tensors(STATE | {"out_proj.weight": np.zeros((8, 8), np.float32)}),
         "shape",
     ),
-    "too few names": ("words.json", json.dumps([["a", "b"]] * 3).encode(), "20"),
+    "too many names": ("words.json", json.dumps([["a"] * 21] * 3).encode(), "for each of 3 batch items, and item 0 has 21 names"),
     "names of too few items": ("words.json", json.dumps([["a"] * 20] * 2).encode(), "must be one for each batch item, 3"),
 }
 
@@ -437,3 +437,24 @@ def test_a_recording_without_attention_says_why(tmp_path):
     at = opened_with("run.safetensors", (tmp_path / "run.safetensors").read_bytes())
     assert "holds no attention" in page_text(at) and "Nothing became NaN or infinite in 3 steps" in page_text(at)
     assert not at.exception and not at.get("bidi_component")
+
+
+@pytest.mark.parametrize(
+    ("label", "tokens", "note"),
+    [
+        ("Crop the maps", ["the", "cat", "sat"], "cropped to the 3 tokens that it names"),
+        ("Number the rest", ["the", "cat", "sat", "3", "4", "5", "6", "7"], "names 3 of 8 tokens, and the rest are numbered"),
+        ("Leave the names out", [*map(str, range(8))], ""),
+    ],
+)
+def test_a_list_that_names_fewer_tokens_than_there_are_asks_whether_to_crop_or_to_number(label, tokens, note):
+    weights = maps(1, 2, 8, 8)
+    at = press(opened_with("attention.npy", npy(weights)), "Open")
+    at = upload(at, "words.txt", b"the cat sat")
+    assert "words.txt names 3 tokens, and the maps have 8." in page_text(at).replace("**", "") and not at.error
+    at = press(at, label)
+    assert figure(at)["layout"]["meta"]["queries"] == tokens and note in page_text(at) and not at.exception
+    assert "and the maps have 8" not in page_text(at)
+    shown = weights[:, :, :3, :3] / weights[:, :, :3, :3].sum(-1, keepdims=True) if len(tokens) == 3 else weights
+    tiles = [decoded(one["z"]) for one in figure(at)["data"] if one["type"] == "heatmap"]
+    np.testing.assert_allclose(tiles[-1], shown[0].mean(0), rtol=0, atol=1e-6)
