@@ -495,3 +495,15 @@ def test_a_file_on_the_command_line_that_is_none_is_named(tmp_path, monkeypatch)
     monkeypatch.setenv("MHA_VIZ_FILE", str(tmp_path / "gone.npy"))
     at = opened()
     assert "gone.npy: is not there: no such file" in errors(at)[0].replace("**", "") and not at.exception
+
+
+def test_after_a_walk_to_another_source_and_back_the_picture_is_that_of_its_address():
+    at = set_to(models(), "view_picture", "lines")
+    at = press(set_to(at, "source_batch_size", 8), "Pin as A")
+    at = set_to(set_to(set_to(at, "source_batch_size", 9), "source_snapshot", 70), "view_item", 3)
+    at = whole(next(one for one in at.button if one.key == "change_0").click().run())
+    assert at.query_params["pinned"] == "batch_size=8" and figure(at) == figure(models(**at.query_params))
+    at = set_to(at, "view_source", "file")
+    assert at.query_params == {"source": "file"}, "nothing is open, and the address says so"
+    at = set_to(at, "view_source", "trained")
+    assert at.query_params == {"batch_size": "9", "snapshot": "70"} and figure(at) == figure(models(**at.query_params))

@@ -1,0 +1,61 @@
+"""Hands that are quicker than the page: controls pressed one after another, with up to 150 ms in between, leave no error and no blank page,
+and the picture is the one that the address opens."""
+
+import random
+
+import pytest
+
+from tests.browser.person import IDLE, eventually
+
+PATHS = ("", "models", "steps", "decode", "pitfalls")
+PRESSES = 6  # of each page, in three pairs
+CONTROLS = """() => {
+    const said = /Help for|Train|Time both|Save|Light|Upload|Stop/, found = [];
+    const places = "[data-testid=stMain] button, [data-testid=stSidebar] button, .st-key-pages a, input[type=checkbox]";
+    const all = document.querySelectorAll(places);
+    for (const one of all) {
+        const about = one.innerText || one.getAttribute("aria-label") || "";
+        if (!one.disabled && !said.test(about) && !one.closest("[data-testid=stFileUploader]")) found.push(one);
+    }
+    found.forEach((one, i) => one.setAttribute("data-quick", i));
+    return found.length;
+}"""
+PICTURES = """() => JSON.stringify([...document.querySelectorAll(".mha-maps")].map(plot =>
+    (plot._fullData ?? []).map(one => [one.name, Array.from(one.z ?? [], row => Array.from(row))])))"""
+
+
+DRAWN = "() => [...document.querySelectorAll('.mha-maps')].every(plot => plot._fullData)"
+
+
+def settled(page):
+    """Wait until nothing changes any more, and every picture is drawn."""
+    eventually(lambda: page.locator(IDLE).count())
+    page.wait_for_timeout(400)
+    eventually(lambda: page.locator(IDLE).count() and page.evaluate(DRAWN))
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_nothing_breaks_and_the_picture_is_that_of_the_address(person, path):
+    page, chance = person.page, random.Random(path)
+    for _ in range(PRESSES // 2):
+        page.goto(f"{person.address}/{path}")
+        page.wait_for_selector(".st-key-pages a", timeout=60_000)
+        settled(page)
+        count = page.evaluate(CONTROLS)
+        pressed = []
+        for number in chance.sample(range(count), 2):
+            pressed.append(page.evaluate("i => document.querySelector(`[data-quick='${i}']`)?.innerText", number))
+            page.evaluate("i => document.querySelector(`[data-quick='${i}']`)?.click()", number)
+            page.wait_for_timeout(chance.randrange(150))
+        settled(page)
+        assert page.locator("[data-testid=stException], [role=dialog]:has-text('Bad message')").count() == 0
+        assert page.locator(".st-key-pages a").count() >= 9, "the page is blank"
+        address, shown = page.url, page.evaluate(PICTURES)
+        page.goto(address)
+        page.wait_for_selector(".st-key-pages a", timeout=60_000)
+
+        def same(shown=shown, pressed=pressed, address=address):
+            settled(page)
+            assert page.evaluate(PICTURES) == shown, f"{pressed}: another picture at {address}"
+
+        eventually(same)
