@@ -6,6 +6,7 @@ import time
 from collections import OrderedDict
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
 
 from mha_viz.core.memory import ALWAYS_FREE, SHARE, free
 
@@ -36,6 +37,7 @@ class Budget:
         self.free, self.wait, self._limit = free, wait, limit
         self.in_work = 0  # bytes that are reserved now
         self._entries, self._making = OrderedDict(), set()  # key → Entry, used longest ago first; keys that are being made
+        self._away = WeakKeyDictionary()  # value that gave way → the visitors who may still look at it
         self._refused = {}  # (visitor, size) → when it was refused
         self._changed = threading.Condition()
 
@@ -125,6 +127,11 @@ class Budget:
                 entry.visitors.discard(visitor)
                 if not entry.visitors and entry.size > ALWAYS_FREE:
                     self._let_go(key)
+            for value, visitors in list(self._away.items()):  # what they read again after it gave way
+                visitors.discard(visitor)
+                if not visitors:
+                    value.forget()
+                    del self._away[value]
         give_back()
 
     def clear(self):
@@ -139,6 +146,7 @@ class Budget:
         if entry.size > ALWAYS_FREE:
             if hasattr(entry.value, "forget"):
                 entry.value.forget()
+                self._away[entry.value] = set(entry.visitors)
             give_back()
 
 

@@ -163,6 +163,28 @@ def test_what_is_large_goes_with_the_last_who_asked_for_it():
     assert not budget.holds("large") and budget.holds("small")
 
 
+def test_what_gave_way_is_forgotten_again_when_they_leave():
+    """Who still looked at it has read it again since."""
+
+    class Value:
+        forgot = 0
+
+        def forget(self):
+            self.forgot += 1
+
+    value, free = Value(), [GB]
+    budget = Budget(lambda: free[0], wait=0.01)
+    budget.kept("a", lambda: value, 100 * MB, refuse, "ann")
+    free[0] = 100 * MB
+    with pytest.raises(Wrong), budget.reserved(200 * MB, refuse, "ann"):
+        pass
+    assert value.forgot == 1 and not budget.holds("a")
+    budget.leave("ben")
+    assert value.forgot == 1
+    budget.leave("ann")
+    assert value.forgot == 2
+
+
 LIMITED = """
 import resource, threading
 import mha_viz.core.engine
