@@ -32,6 +32,7 @@ VIEWS = {"view", "reshape", "flatten", "unflatten", "squeeze", "unsqueeze", "vie
 SWAPS = {"transpose", "swapaxes", "swapdims", "permute", "movedim", "moveaxis", "t"}
 MIRRORED = tuple(getattr(torch.Tensor, name).__get__ for name in ("mT", "T"))
 DATA = torch.Tensor.data.__get__
+UNNAMED = "which tokens its rows are could not be followed past one operator, so labels after it may be others"
 
 
 @dataclass(eq=False)
@@ -76,10 +77,11 @@ class Operators(TorchFunctionMode):
         before = None if tagged is None else self.tags[tagged]  # an operator in place gives back the tensor itself
         output = function(*args, **kwargs)
         name = _name(function)
-        if tagged is not None or name in STARTS or name not in UNSEEN:
+        if tagged is not None or name in STARTS:
             with self.run.aside(module):
-                if tagged is not None or name in STARTS:
-                    self._look(module, function, name, args, kwargs, output, tagged, before)
+                self._look(module, function, name, args, kwargs, output, tagged, before)
+        if tagged is not None or name not in UNSEEN:
+            with self.run.aside(module, UNNAMED):
                 self._follow(function, name, args, kwargs, output)
         return output
 

@@ -104,6 +104,8 @@ class Places:
     def look(self, name, args, kwargs, output, viewed):
         """``output`` came of these; ``viewed(axes)`` are its axes where the operator is a view of its first tensor, else None."""
         outputs = [t for t in (output if isinstance(output, tuple | list) else [output]) if isinstance(t, torch.Tensor)]
+        if any(isinstance(t, torch.Tensor) and t.is_nested for t in (*outputs, *args)):  # which have no shape
+            return
         if not outputs or outputs[0] in self.axes or name.startswith("new_") or name.endswith("_like") or name in MOVED:
             return
         try:
@@ -117,7 +119,8 @@ class Places:
         """The axes of each of ``outputs``; None where they are of something else."""
         values, first, output = [*args, *kwargs.values()], args[0] if args else None, outputs[0]
         if name in JOINED:
-            return [self._joined([t for t in first if t.numel()], values[1] if len(values) > 1 else 0, output)]
+            parts = [t for t in values[0] if t.numel()]
+            return [self._joined(parts, values[1] if len(values) > 1 else 0, output)] if parts else None
         if not isinstance(first, torch.Tensor) and name != "einsum":
             return None
         if name == "embedding":
@@ -131,6 +134,8 @@ class Places:
         product = operands_of(name, args, kwargs) if name in ("matmul", "bmm", "mm", "einsum", "baddbmm") else None
         if product is not None:
             return [self._multiplied(*product[:2], output)]
+        if name == "einsum":
+            return None
         if name == "__getitem__":
             axes = self._indexed(self.of(first), args[1])
             return None if axes is None else [axes]

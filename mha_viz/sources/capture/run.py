@@ -87,11 +87,12 @@ class Run:
             names.append(name)
 
     @contextmanager
-    def aside(self, module):
+    def aside(self, module, unfollowed=None):
         """Look at what ``module`` computes; nothing that is raised here reaches it.
 
         Operators that run meanwhile are seen by no gradient, transform or tracer. What cannot be recorded ends in one note for each
-        module, what a person asked for and cannot have in ``wrong``, which waits for the end of the recording.
+        module, what a person asked for and cannot have in ``wrong``, which waits for the end of the recording. ``unfollowed`` says
+        what is lacking where something else goes wrong, the attention itself where None.
         """
         try:
             with self.operators.paused(), beneath():
@@ -107,10 +108,11 @@ class Run:
             if isinstance(module, modules.FAST):
                 self.lose(module, "its masks differ along torch.vmap, so its attention is not recorded.")
         except Exception as error:
-            self.lose(
-                module,
-                f"its attention could not be followed and is not recorded ({type(error).__name__}: {_first_line(error)})",
-            )
+            reason = f"({type(error).__name__}: {_first_line(error)})"
+            if unfollowed is None:
+                self.lose(module, f"its attention could not be followed and is not recorded {reason}")
+            elif self.wants(self.names[module]):
+                self.note(f"{unfollowed} {reason}", self.names[module])
 
     def lose(self, module, sentence):
         """Say why attention of ``module`` is not recorded, once for each module."""

@@ -136,3 +136,32 @@ def test_windows_that_are_items_are_said_to_be():
     assert "8 items are 4 parts of 4 tokens, such as windows, of each of 2 batch items" in recording.notes[0]
     assert np.isfinite(recording.traces[0].weights).all()
     assert not recorded(Attention(), X).notes
+
+
+@pytest.mark.parametrize(
+    "operator",
+    (
+        lambda x: torch.einsum("nle->nle", x),
+        lambda x: torch.einsum("nle,ef,fg->nlg", x, torch.eye(E), torch.eye(E)),
+        lambda x: torch.einsum(x, [0, 1, 2], torch.eye(E), [2, 3], [0, 1, 3]),
+        lambda x: torch.cat(tensors=[x], dim=1) + torch.cat([torch.zeros(0), torch.zeros(0)]).sum(),
+        lambda x: x + torch.nested.to_padded_tensor(torch.nested.nested_tensor([x[0], x[1, :2]]) * 2, 0.0).sum(),
+    ),
+)
+def test_no_operator_on_the_way_keeps_attention_from_being_recorded(operator):
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.attention = Attention()
+
+        def forward(self, x):
+            return self.attention(operator(x))
+
+    recording = recorded(Model(), X, filters={"tokens": WORDS}, gradients=False)
+    assert recording.notes == () and recording.traces[0].query_tokens[0] == tuple(WORDS[0])
+
+
+def test_what_cannot_be_followed_to_its_tokens_says_so_and_is_recorded(monkeypatch):
+    monkeypatch.setattr("mha_viz.sources.capture.places.Places.look", lambda *_: 1 / 0)
+    recording = recorded(Attention(), X)
+    assert len(recording.traces) == 1 and any("labels after it may be others (ZeroDivisionError" in n for n in recording.notes)
