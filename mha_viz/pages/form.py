@@ -10,6 +10,7 @@ its way to it, and must get the whole page; one that asks for a fragment has all
 
 import itertools
 import logging
+from contextlib import contextmanager
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -41,17 +42,31 @@ def heard(act, key=None, of=None):
 
     def hear(*args, **kwargs):
         state = st.session_state
-        state.told = True
-        if state.get("form") != form or (of is not None and of() != about) or (key is not None and key not in state):
-            return
-        try:
-            act(*(() if key is None else (as_typed(state[key]),)), *args, **kwargs)
-        except Exception as error:  # raised from here, it would be all that is left of the page
-            _log.exception("A control of the page failed")
-            state.raised = error
-            draw(WHOLE)
+        with uninterrupted():
+            state.told = True
+            if state.get("form") != form or (of is not None and of() != about) or (key is not None and key not in state):
+                return
+            try:
+                act(*(() if key is None else (as_typed(state[key]),)), *args, **kwargs)
+            except Exception as error:  # raised from here, it would be all that is left of the page
+                _log.exception("A control of the page failed")
+                state.raised = error
+                draw(WHOLE)
 
     return hear
+
+
+@contextmanager
+def uninterrupted():
+    """Let a callback come to its end. Streamlit gives up what runs, at any look at the session's state, once the browser asks for more: a
+    press would be lost, or half done."""
+    state = get_script_run_ctx().session_state
+    interrupt = state._yield_callback
+    object.__setattr__(state, "_yield_callback", lambda: None)
+    try:
+        yield
+    finally:
+        object.__setattr__(state, "_yield_callback", interrupt)
 
 
 def give(key, value):
