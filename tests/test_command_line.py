@@ -9,7 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
+import mha_viz as mv
 from mha_viz.__main__ import main
 from mha_viz.settings.environment import FILE, MODELS_FOLDERS
 
@@ -190,3 +192,32 @@ def test_a_file_of_weights_that_do_not_fit_is_a_wrong(tmp_path, capsys, monkeypa
     said = capsys.readouterr().err
     assert "attn.key.kernel of shape (16, 4, 3)" in said
     assert "Traceback" not in said
+
+
+def test_validate_takes_a_plain_state_dict_with_its_number_of_heads(capsys, tmp_path):
+    path = tmp_path / "layer.pt"
+    torch.save(torch.nn.MultiheadAttention(12, 3).state_dict(), path)
+    assert main(["validate", str(path)]) == 2
+    assert "num_heads = None: How many heads?" in capsys.readouterr().err
+    assert main(["validate", str(path), "--num-heads", "5"]) == 2
+    assert "num_heads = 5: must be one of 1, 2, 3, 4, 6, 12" in capsys.readouterr().err
+    assert main(["validate", str(path), "--num-heads", "3"]) == 0
+    assert "note        Your weights, random input: 20 tokens, drawn with seed 7." in capsys.readouterr().out
+    assert main(["validate", "--num-heads", "3"]) == 2
+    assert "is for a file of weights" in capsys.readouterr().err
+
+
+def test_validate_says_what_the_page_says_beside_its_picture(capsys, tmp_path):
+    """A mask of the numbers 0 and 1, and that dropout was on while it was recorded."""
+    model = torch.nn.MultiheadAttention(8, 2, dropout=0.5, batch_first=True)
+    with mv.record(model) as recording:
+        x = torch.randn(2, 4, 8)
+        model(x, x, x, attn_mask=torch.tril(torch.ones(4, 4)))
+    recording.save(tmp_path / "run.safetensors")
+    main(["validate", str(tmp_path / "run.safetensors")])
+    said = capsys.readouterr().out
+    assert all(f"note        {note}" in said for note in recording.notes) and "dropout" in said.lower()
+    assert "attn_mask holds the numbers 0 and 1 only" in said
+    main(["validate", str(tmp_path / "run.safetensors"), "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert told["notes"] == list(recording.notes) and "holds the numbers 0 and 1 only" in told["findings"][0]["sentence"]

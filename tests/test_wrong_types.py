@@ -87,11 +87,11 @@ def test_a_wrong_type_is_wrong(kind, argument):
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: mv.View(heads=0), "heads = 0: must be numbers of heads"),
+        (lambda: mv.View(heads=0), "heads = 0: must be whole numbers"),
         (lambda: mv.View(cell=1.5), "cell = 1.5: must be a query and a key"),
         (lambda: mv.Layer.from_state_dict({1: X}, 2), "state_dict = 1: must have names for keys"),
         (lambda: mv.heads(TRACE, view=[1]), "view = [1]: must be a View"),
-        (lambda: mv.Layer.random(10**6, 1), "embed_dim = 1000000: the weights take"),
+        (lambda: mv.Layer.random(10**6, 1), "embed_dim = 1000000: the weights"),
         (lambda: mv.attend(LAYER, X), "must be a Batch, and is a ndarray"),
         (lambda: mv.attend(LAYER, BATCH, training="eval"), "training = 'eval': must be True or False"),
     ],

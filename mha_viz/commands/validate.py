@@ -14,19 +14,25 @@ def options(parser):
     parser.add_argument(
         "--address", metavar='"?…"', help="the address of a page, or its part from the ? on, in place of a file"
     )
-    parser.add_argument("--json", action="store_true", help='write {"of": …, "checks": […], "versions": {…}}')
+    parser.add_argument("--num-heads", type=int, metavar="H", help="of weights in a file, where a state_dict does not say how many")
+    parser.add_argument(
+        "--json", action="store_true", help='write {"of": …, "checks": […], "notes": […], "findings": […], "versions": {…}}'
+    )
 
 
 def run(options):
-    """Run every check, print each as it is done, or all as JSON; 1 if one fails."""
+    """Run every check, print each as it is done and what else is to be known, or all as JSON; 1 if one fails."""
     from mha_viz.settings import Settings
     from mha_viz.sources.source import source, source_of_address, source_of_file
     from mha_viz.studies import validation
 
     if options.file is not None and options.address is not None:
         raise Wrong("address", options.address, "stands beside a file: give a file or an address, not both.")
+    answers = {} if options.num_heads is None else {"num_heads": options.num_heads}
+    if answers and options.file is None:
+        raise Wrong("num_heads", options.num_heads, "is for a file of weights; an address says it itself.")
     if options.file is not None:
-        of = source_of_file(options.file)
+        of = source_of_file(options.file, **answers)
     elif options.address is not None:
         of, _ = source_of_address(options.address)
     else:
@@ -40,6 +46,8 @@ def run(options):
     if options.json:
         print(json.dumps(validation.report(of, done), indent=1, ensure_ascii=False))
     else:
+        for said in (*of.notes, *(f"{name}: {sentence}" for name, sentence in validation.found(of))):
+            print(f"note        {said}")
         print(f"\n{validation.summary(done)}")
         print("\n".join(f"{name}: {version}" for name, version in validation.versions(of).items()))
     return int(any(check.verdict == "fail" for check in done))

@@ -17,25 +17,28 @@ from mha_viz.sources.trained import Trained, trained
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """What is looked at: its ``name``, its layers as ``traces``, and the ``settings`` that it was made from, which are Settings, Trained,
-    Pretrained, or None for a file."""
+    """What is looked at: its ``name``, its layers as ``traces``, the ``settings`` that it was made from, which are Settings, Trained,
+    Pretrained, or None for a file, and ``notes``, sentences without which it should not be read."""
 
     name: str
     traces: tuple
     settings: object = None
+    notes: tuple[str, ...] = ()
 
 
 def source(settings):
     """The Source of these Settings, Trained or Pretrained, or of a Recording. Raises Wrong where it cannot be had."""
     if isinstance(settings, Recording):
-        return Source("recording", settings.traces)
+        return Source("recording", settings.traces, notes=tuple(settings.notes))
     if isinstance(settings, Settings):
         return Source(source_name(settings), (synthetic(settings),), settings)
     if isinstance(settings, Trained):
-        return Source(settings.model, trained(settings).recording.traces, settings)
+        recording = trained(settings).recording
+        return Source(settings.model, recording.traces, settings, tuple(recording.notes))
     from mha_viz.sources.pretrained import pretrained
 
-    return Source(settings.name, pretrained(settings).traces, settings)
+    recording = pretrained(settings)
+    return Source(settings.name, recording.traces, settings, tuple(recording.notes))
 
 
 def source_name(settings):
@@ -43,16 +46,19 @@ def source_name(settings):
     return "tiny layer, worked by hand" if settings.case == "tiny" else f"untrained layer, seed {settings.seed}"
 
 
-def source_of_file(path):
+def source_of_file(path, **answers):
     """The Source of a file: Settings as JSON (a "source" among them, "trained" or "pretrained", makes it those), a recording, weights or
     maps.
 
-    Raises Wrong where it is none of these, or where something has to be asked that nobody can answer here.
+    ``answers`` answer what weights and maps do not say, by its field. Raises Wrong where it is none of these, or where something has to
+    be asked that nobody has answered.
     """
     path = Path(path)
     if path.suffix == ".json" and path.is_file():
         held = parse_json("file", _text_of(path), path.name)
         if isinstance(held, dict):
+            for name, value in answers.items():
+                raise Wrong(name, value, "is for a file of weights; settings say it themselves.", [{name: None}])
             kind = kind_of(held.pop("source", None))
             return source(from_values(held, kind))
     from mha_viz.sources.files import look, open_found
@@ -60,7 +66,7 @@ def source_of_file(path):
     found = look(path.name, path)
     if found.kind == "tokens":
         raise Wrong("file", path.name, "holds tokens alone: there is no attention in it.")
-    return replace(source(open_found(found)), name=path.name)
+    return replace(source(open_found(found, **answers)), name=path.name)
 
 
 def _text_of(path):

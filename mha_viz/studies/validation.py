@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from mha_viz.analysis.causes import findings
 from mha_viz.analysis.layout import module_of
 from mha_viz.analysis.validation import CANNOT, FAIL, GROUPS, PASS, QUESTIONS, Check, Subject, checks
 from mha_viz.analysis.validation.check import Cannot, Measured, gap, question, relative
@@ -221,8 +222,18 @@ def summary(done):
 
 
 def report(of, done):
-    """{"checks": […], "versions": {…}, "of": …} as JSON takes it: a figure that is no finite number is text."""
-    return {"of": of.name, "checks": [as_json(one) for one in done], "versions": versions(of)}
+    """{"of": …, "checks": […], "notes": […], "findings": […], "versions": {…}} as JSON takes it: a figure that is no finite number is
+    text."""
+    return {
+        "of": of.name, "checks": [as_json(one) for one in done], "notes": list(of.notes),
+        "findings": [{"of": name, "sentence": sentence} for name, sentence in found(of)], "versions": versions(of),
+    }  # fmt: skip
+
+
+def found(of):
+    """(the name of the layer, a sentence) for everything odd about a layer of this source that the pages say beside its picture."""
+    settings = of.settings if isinstance(of.settings, Settings) else None
+    return [(trace.name, finding.sentence) for trace in of.traces for finding in findings(trace, settings)]
 
 
 def as_json(check: Check):

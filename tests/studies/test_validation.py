@@ -204,4 +204,6 @@ def test_the_report_is_json_whatever_the_figures():
     of = source(Settings(causal=True, padding_side="left"))
     text = json.dumps(report(of, list(validate(of))), allow_nan=False)
     assert '"figure": "inf"' in text
-    assert {"of", "checks", "versions"} == json.loads(text).keys()
+    told = json.loads(text)
+    assert told.keys() == {"of", "checks", "notes", "findings", "versions"}
+    assert any("causal and key padding together leave no key" in one["sentence"] for one in told["findings"])
