@@ -41,7 +41,7 @@ def record(
 
     Nothing is ever raised inside ``model``. What of its attention cannot be recorded, as while it is traced or compiled, is said in
     ``recording.notes``. Raises Wrong when the block ends: where the recording would have been over its limit, and stopped there,
-    for filters that nothing fits, and where no attention ran.
+    for filters that nothing fits, and where no attention was seen.
     """
     if until is not None:
         one_of("until", until, ("nonfinite",))
@@ -182,7 +182,7 @@ def _nothing_recorded(run):
         )
         return Wrong("model", type(run.model).__name__, rule)
     rule = (
-        "no attention ran inside it while it was recorded. Call the model, or one of its modules, within the block, in this thread. "
+        "no attention was seen inside it while it was recorded. Call the model, or one of its modules, within the block, in this thread. "
         "nn.MultiheadAttention, F.scaled_dot_product_attention and a softmax over scores between two products are recorded; where "
         f"attention is made otherwise, pass its maps to an upload. {about}".rstrip()
     )

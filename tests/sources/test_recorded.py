@@ -277,9 +277,9 @@ def test_layers_share_a_mask_and_its_bytes():
 
 
 def test_a_model_without_attention_is_told_what_is_recorded():
-    with pytest.raises(Wrong, match="no attention ran"), mha_viz.record(nn.Linear(E, E)) as recording:
+    with pytest.raises(Wrong, match="no attention was seen"), mha_viz.record(nn.Linear(E, E)) as recording:
         pass
-    with pytest.raises(Wrong, match="no attention ran"):
+    with pytest.raises(Wrong, match="no attention was seen"):
         run(nn.Linear(E, E))
     with pytest.raises(Wrong, match=r"must be a torch\.nn\.Module"), mha_viz.record(lambda x: x):
         pass

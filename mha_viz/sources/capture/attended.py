@@ -36,6 +36,7 @@ class Attended:
     heads: tuple | None = None  # what stands side by side with the numbers of the values
     folded: bool = False  # heads that share keys were folded into the axis of queries, as the result tells
     doubt: bool = False  # all queries were joined with the numbers: they may be folded heads, and queries as well
+    beside: bool = False  # the queries were joined with one axis that k has, and with nothing else: as folded heads are
     out: tuple | None = None
     kept: object = None
 
@@ -56,6 +57,8 @@ class Attended:
     def joined(self, axes):
         """The result has these ``axes`` now: heads are what stands side by side with the numbers of the values."""
         self._unfolded(axes)
+        if not self.folded and self._beside_queries(axes):
+            self.doubt = self.beside = True
         for axis in axes:
             if len(leaves([axis])) > len(self.numbers):
                 self.heads = self._heads([axis], of_one_query=len(axes) > 2 and not _counts(axes[-2])) or self.heads
@@ -82,7 +85,14 @@ class Attended:
         own = [leaf for leaf in heads if leaf in rows]
         told = own and heads[0] in shared and {*rows} <= {*heads, *queries} and {*_counts(axes[-2])} <= {*rows}
         if told and numbers == self.numbers:
-            self.heads, self.folded = _counts(axes[-3]), True
+            self.heads, self.folded, self.doubt = _counts(axes[-3]), True, False
+
+    def _beside_queries(self, axes):
+        """True where the last of ``axes`` are one that k has joined with all queries, and the numbers: so heads stand that were folded."""
+        if len(axes) < 2 or leaves([axes[-1]]) != self.numbers:
+            return False
+        together, rows = _counts(axes[-2]), tuple(self._rows())
+        return bool(rows) and together[1:] == rows and together[0] in leaves(self.k[1])
 
     def _heads(self, axes, of_one_query=False):
         """The leaves of ``axes`` before the numbers; None where these are not there, or all queries are among them.
@@ -213,15 +223,15 @@ def _found(run, attended):
     items = [leaf for leaf in rows if leaf not in heads and leaf not in queries]
     if attended.heads is None and len(items) > 1:
         heads, items, open_to_doubt = items[-1:], items[:-1], sum(leaf.size > 1 for leaf in items) > 1
-        if open_to_doubt:
-            run.note(
-                'heads are taken to be the axis before the queries\'; where they are not, pass layout, such as layout="NHLD".',
-                run.names[attended.module],
-            )
-        elif attended.doubt:
+        if attended.doubt and (attended.beside or not open_to_doubt):
             run.note(
                 f"the axis of {math.prod(leaf.size for leaf in queries)} in q of shape {tuple(attended.q[0].shape)} is read as queries. "
                 "If it holds heads that share keys, reshape the result to (N, H, 1, D) before its heads are joined, and it is seen.",
+                run.names[attended.module],
+            )
+        elif open_to_doubt:
+            run.note(
+                'heads are taken to be the axis before the queries\'; where they are not, pass layout, such as layout="NHLD".',
                 run.names[attended.module],
             )
     elif len(items) == 1 and not heads and run.inputs and items[0].size not in (1, *run.inputs[-1][:-1]):
@@ -296,7 +306,7 @@ def _mask(memory, scores, groups, absorbs):
     found += [remembered(_mask_of_bools, *hidden[:3]) for hidden in scores.hidden if hidden[3] == float("-inf")]
     for tensor, axes, factor in scores.bias:
         found += remembered(_masks_of_floats, tensor, axes, factor, absorbs and tensor.dtype == torch.float16)
-    return together([symbolic(L, S), *scores.rules, *found])
+    return together([symbolic(L, S), *scores.rules, *found], scores.product.sides[0][0].dtype)
 
 
 def _mask_of_bools(mask, L, S, shown):

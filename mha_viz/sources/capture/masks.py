@@ -82,8 +82,8 @@ def symbolic(L, S, hidden=None, bias=None, extra=0):
     return replace(mask, dense=hidden)
 
 
-def together(masks):
-    """One Mask that hides what any of these hides, and adds what they all add; they are of one call.
+def together(masks, dtype):
+    """One Mask that hides what any of these hides, and adds what they all add; they are of one call, whose q has this ``dtype``.
 
     Where only one of them hides, or all of them by −∞, its rules stay rules. So they do where no query loses all its keys; else
     the numbers that hide in that query's row are added up, as the model adds them.
@@ -94,12 +94,13 @@ def together(masks):
         return found
     if len(hiding) == 1:
         return replace(found, number=hiding[0].number)
+    kept = np.float64 if dtype == torch.float64 else np.float32
     with np.errstate(over="ignore"):
-        added = sum(np.where(joined([mask]).hidden(), np.float32(mask.number), np.float32(0)) for mask in hiding)
+        added = sum(np.where(joined([mask]).hidden(), kept(mask.number), kept(0)) for mask in hiding)
     spared = found.hidden().all(axis=-1, keepdims=True)  # [1|N, 1|H, L, 1]
     hidden = np.where(spared, np.isneginf(added), found.hidden())  # [1|N, 1|H, L, S]
     bias = np.where(spared & ~hidden, added, 0) + (0 if found.bias is None else found.bias)
-    return Mask(found.num_queries, found.num_keys, found.extra, dense=hidden, bias=bias.astype(np.float32))
+    return Mask(found.num_queries, found.num_keys, found.extra, dense=hidden, bias=bias.astype(kept))
 
 
 def joined(masks, number=-np.inf):

@@ -165,7 +165,7 @@ def multihead(
         rules += _rules(run, attn_mask, shape, times, L, S, len(labels), absorbs)
     if padding is not None:
         rules += _rules(run, padding, (N, 1, 1, S), times, L, S, len(labels), absorbs)
-    mask = together(rules)
+    mask = together(rules, q.dtype)
     if mask.may_spare and row_without_key(mask):
         run.minimum(name)
     if dropout:

@@ -28,6 +28,7 @@ SAME = {
 }  # fmt: skip
 UNSEEN = {"__set__", "size", "dim", "stride", "numel", "is_contiguous", "__len__", "__bool__", "item", "backward"}  # no tensor
 DROPOUTS = {"dropout", "feature_dropout", "alpha_dropout"}
+SCALED = {"mul", "multiply", "div", "divide", "true_divide", "layer_norm", "rms_norm"}  # what may stand behind attention
 VIEWS = {"view", "reshape", "flatten", "unflatten", "squeeze", "unsqueeze", "view_as", "reshape_as"}
 SWAPS = {"transpose", "swapaxes", "swapdims", "permute", "movedim", "moveaxis", "t"}
 MIRRORED = tuple(getattr(torch.Tensor, name).__get__ for name in ("mT", "T"))
@@ -37,10 +38,11 @@ UNNAMED = "which tokens its rows are could not be followed past one operator, so
 
 @dataclass(eq=False)
 class Result:
-    """What an Attended gave, with its axes as they are now."""
+    """What an Attended gave, with its axes as they are now; ``changed`` where its numbers are others by now, as behind a gate."""
 
     attended: Attended
     axes: list
+    changed: bool = False
 
 
 @dataclass(eq=False)
@@ -176,7 +178,9 @@ class Operators(TorchFunctionMode):
             return tag
         if name in DROPOUTS:
             return self._dropped(module, tag, name, args, kwargs)
-        if isinstance(tag, Result) or output.dim() != tensor.dim() or not output.is_floating_point():
+        if isinstance(tag, Result):
+            return replace(tag, changed=True) if name in SCALED and output.shape == tensor.shape else None
+        if output.dim() != tensor.dim() or not output.is_floating_point():
             return None
         if isinstance(tag, Scores):
             return tag.after(name, args, kwargs, tensor, output.shape)
@@ -192,7 +196,7 @@ class Operators(TorchFunctionMode):
         if isinstance(tag, Weights):
             self.run.note("dropout is on (train mode); weights are those before it.", self.run.names[module])
             return replace(tag, dropped=True)
-        return tag
+        return replace(tag, changed=True)
 
     def _softmax(self, module, tag, args, kwargs, output):
         if tag.axes is None:
@@ -293,7 +297,7 @@ class Operators(TorchFunctionMode):
     def _project(self, tag, name, args, kwargs, tensor):
         """x @ Wᵀ + b of all heads side by side is the output projection."""
         attended = tag.attended
-        if attended.out is not None or not attended.holds_heads([tag.axes[-1]]):
+        if tag.changed or attended.out is not None or not attended.holds_heads([tag.axes[-1]]):
             return
         if name == "linear":
             weight, bias = alone(_argument(args, kwargs, 1, "weight", None)), _argument(args, kwargs, 2, "bias", None)
@@ -311,7 +315,7 @@ class Operators(TorchFunctionMode):
         axes = dict(zip(own, tag.axes, strict=True))
         inner = [letter for letter in others if letter in own and letter not in out]
         free = [letter for letter in others if letter not in own]
-        if tag.attended.out is not None or len(free) != 1 or {*others} != {*inner, *free} or not inner:
+        if tag.changed or tag.attended.out is not None or len(free) != 1 or {*others} != {*inner, *free} or not inner:
             return False
         if not tag.attended.holds_heads([axes[letter] for letter in inner]):
             return False

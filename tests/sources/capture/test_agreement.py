@@ -242,3 +242,17 @@ def test_items_that_are_read_as_tokens_are_said():
     model = multihead(8, 2)
     with pytest.raises(Wrong, match="Items and tokens are swapped"), mha_viz.record(model, tokens=[list("abcdefg")] * 3):
         model(x, x, x)
+
+
+@pytest.mark.parametrize("dtype", (torch.float32, torch.float64))
+def test_the_least_number_beside_padding_leaves_the_keys_that_are_not_padded(dtype):
+    layer, x = nn.MultiheadAttention(8, 2, batch_first=True, dtype=dtype), torch.randn(2, 3, 8, dtype=dtype)
+    padding, mask = (
+        torch.tensor([[False, False, True], [False, True, True]]),
+        torch.full((3, 3), torch.finfo(dtype).min, dtype=dtype),
+    )
+    with mha_viz.record(layer) as recording:
+        output, weights = layer(x, x, x, key_padding_mask=padding, attn_mask=mask, average_attn_weights=False)
+    (trace,) = recording.traces
+    assert trace.weights[0, 0, 0] == pytest.approx([0.5, 0.5, 0]) and np.allclose(trace.weights, weights.detach())
+    assert np.allclose(trace.output, output.detach(), atol=1e-6) and recording.notes == ()

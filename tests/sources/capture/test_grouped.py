@@ -129,3 +129,30 @@ def test_tokens_that_are_flattened_stay_queries():
     with mha_viz.record(model := Flat()) as recording:
         model(torch.randn(2, 4, 5, 4, generator=GENERATOR))
     assert recording.traces[0].shape == (2, 4, 5, 5) and "heads are taken to be" in recording.notes[0]
+
+
+@pytest.mark.parametrize("attend", [by_hand, sdpa, einsum])
+@pytest.mark.parametrize(
+    "between", [lambda y: y * 2, lambda y: y.clone().mul_(0.5), lambda y: F.layer_norm(y, (D,)), lambda y: F.dropout(y, 0.5)]
+)
+def test_what_scales_the_result_first_hides_no_heads_and_is_no_output_of_the_projection(between, attend):
+    q, k, v = inputs(1, 1, 2)
+    trace = check(recorded(Folded(attend, 2, lambda y, N, L: OPENED(between(y), N, L)), q, k, v), q, k, v, 2)
+    assert not trace.has("output")
+
+
+@pytest.mark.parametrize("N", [1, 3])
+@pytest.mark.parametrize("after", [lambda y, N, L: y.reshape(N, H, D), lambda y, N, L: y.flatten(1, 2)[:, :, None]])
+def test_heads_and_queries_in_one_axis_are_said_to_be_in_doubt(after, N):
+    recording = recorded(Folded(sdpa, 2, after, projects=False), *inputs(N, 1, 2))
+    (note,) = recording.notes
+    assert f"the axis of 2 in q of shape ({N}, 2, 2, 4) is read as queries" in note
+
+
+@pytest.mark.parametrize(
+    "after", [lambda y, N, L: y.transpose(1, 2).reshape(N * L, H, D), lambda y, N, L: y.transpose(1, 2).reshape(-1, H * D)]
+)
+def test_tokens_of_all_items_side_by_side_leave_no_doubt(after):
+    recording = recorded(Folded(sdpa, H, after, projects=False), *inputs(2, 3, H))
+    assert not any("read as queries" in note for note in recording.notes)
+    assert recording.traces[0].shape == (2, H, 3, S)

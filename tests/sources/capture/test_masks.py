@@ -54,10 +54,10 @@ def test_the_least_number_and_its_double_hide():
 def test_masks_of_one_call_hide_together():
     padded, pattern = np.array([[True, False, False, False]]), np.eye(4, dtype=bool)[None, None]
     masks = [Mask(4, 4, causal=True, window=3), Mask(4, 4, window=2), Mask(4, 4, padded=padded), Mask(4, 4, dense=pattern)]
-    whole = together(masks)
+    whole = together(masks, torch.float32)
     assert np.array_equal(whole.hidden(), masks[0].hidden() | masks[1].hidden() | masks[2].hidden() | masks[3].hidden())
     one, other = Mask(4, 4, bias=np.ones((1, 1, 4, 4))), Mask(4, 4, bias=np.ones((1, 2, 1, 4)))
-    assert np.array_equal(together([one, other]).added(), np.full((1, 2, 4, 4), 2.0))
+    assert np.array_equal(together([one, other], torch.float32).added(), np.full((1, 2, 4, 4), 2.0))
 
 
 @pytest.mark.parametrize("causal", [False, True])

@@ -513,7 +513,7 @@ def test_other_products_and_softmaxes_are_no_attention():
             x = torch.einsum("nle,xef->nlxf", x, self.experts)
             return torch.einsum("nlx,nlxf->nlf", chosen, x).softmax(dim=-1)
 
-    with pytest.raises(Wrong, match="no attention ran"), mha_viz.record(model := Mixture()):
+    with pytest.raises(Wrong, match="no attention was seen"), mha_viz.record(model := Mixture()):
         model(X)
 
 
