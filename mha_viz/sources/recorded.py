@@ -111,8 +111,8 @@ def _trace(call, names, filters, step):
 
 
 def _numbers(numbers, N):
-    """The texts of these numbers [1|N, L] for N items, "?" for what is not known; None of None."""
-    if numbers is None:
+    """The texts of these numbers [1|N, L] for N items, "?" for what is not known; None of None, and where nothing is known."""
+    if numbers is None or (numbers < 0).all():
         return None
     return [["?" if i < 0 else str(i) for i in item] for item in np.broadcast_to(numbers, (N, numbers.shape[1])).tolist()]
 
@@ -138,8 +138,10 @@ def _names(tokens, kept, strict):
         keys = [item[:S] for item in given] if length == S or grows else None
         queries = given if length == L and keys is None else None
         whole = [root is not None and root.size == length for root in call.places.roots]
-        if keys is None and whole[1] and call.places.numbers(1) is not None:
+        if whole[1] and call.places.numbers(1) is not None:
             keys = _taken(given, call.places.keys)
+        if queries and whole[0] and call.places.numbers(0) is not None:
+            queries = _taken(given, call.places.queries)
         if queries is None and whole[0] and not call.one_sequence and not call.places.two and call.places.queries is not None:
             queries = _taken(given, call.places.queries)
         if several and (keys or queries):  # no word on the rows of another sequence that is as long
@@ -159,7 +161,9 @@ def _names(tokens, kept, strict):
 
 
 def _taken(given, numbers):
-    """The texts that stand at these numbers [1|N, L] of each item."""
+    """The texts that stand at these numbers [1|N, L] of each item: numbers of rows where none is known."""
+    if (numbers < 0).all():
+        return [[str(i) for i in range(numbers.shape[1])]] * len(given)
     rows = np.broadcast_to(numbers, (len(given), numbers.shape[1])).tolist()
     return [["?" if i < 0 else item[i] for i in row] for item, row in zip(given, rows, strict=True)]
 

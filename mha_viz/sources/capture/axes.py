@@ -38,6 +38,10 @@ class Axis:
             return Axis(size, self.root, listed=self.listed[start : start + size * step : step])
         return Axis(size, self.root, self.start + start * self.stride, self.stride * step)
 
+    def taken(self, places):
+        """The Axis of these ``places``, whole numbers in any order, −1 for what is not known."""
+        return Axis(len(places), self.root, listed=np.where(places < 0, -1, self.numbers[places]))
+
     def later(self, places):
         """The same so many places later in its root."""
         listed = None if self.listed is None else self.listed + places

@@ -8,12 +8,14 @@ from torch.nn.parameter import Parameter
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from mha_viz.sources.capture.axes import Axis, Unclear, arranged, leaves
+from mha_viz.sources.capture.beneath import has_numbers
 from mha_viz.sources.capture.products import operands_of
 
 PARTED = {"split", "chunk", "tensor_split", "split_with_sizes", "unsafe_split", "unsafe_chunk"}
 JOINED = {"cat", "concat", "concatenate"}
 STRETCHED = {"expand", "expand_as", "repeat_interleave", "pad"}
-MOVED = {"roll", "flip", "sort", "gather", "index_select", "take_along_dim", "scatter", "argsort", "rot90", "fliplr", "flipud"}
+PICKED = {"gather": 1, "take_along_dim": 2, "sort": 1, "topk": 2, "scatter": 1}  # where their ``dim`` stands: rows move as they like
+MOVED = {"argsort", "rot90", "fliplr", "flipud"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +45,8 @@ class Rows:
             return None
         if len(self.queries) > 1 or len(self.keys) > 1 or not np.isin(self.queries, self.keys).all():
             return None
+        if (self.queries < 0).any() or (self.keys < 0).any():
+            return None
         order = np.argsort(self.keys[0])
         return order[np.searchsorted(self.keys[0], self.queries[0], sorter=order)]
 
@@ -60,6 +64,7 @@ class Places:
     def __init__(self):
         self.axes = WeakTensorKeyDictionary()
         self.parents = {}  # root → the root of what it was joined to
+        self.begins = {}  # root → (the root of what it was last joined to as a whole, where it begins there)
         self.within = None  # (shape, axes) of what a module of PyTorch was given, while it runs unseen
 
     def of(self, tensor):
@@ -94,8 +99,19 @@ class Places:
         if isinstance(output, torch.Tensor) and not output.is_nested and output.shape == shape:
             self.axes[output] = axes
 
+    def _joined_queries(self, root, queries, k_root):
+        """``root`` and ``queries`` as those of what they were joined to: of the keys, where these are among it."""
+        seen = {root}
+        while root is not k_root and root in self.begins and self.begins[root][0] not in seen:
+            root, begin = self.begins[root]
+            seen.add(root)
+            queries = np.where(queries < 0, -1, queries + begin)
+        return root, queries
+
     def rows(self, q_root, queries, k_root, keys):
         """The Rows of a call whose queries and keys are these of their roots, all None where not known."""
+        if queries is not None:
+            q_root, queries = self._joined_queries(q_root, queries, k_root)
         families = tuple(None if root is None else self.family(root) for root in (q_root, k_root))
         two = None not in families and families[0] is not families[1]
         shifted = q_root is k_root and queries is not None and keys is not None and not np.array_equal(queries, keys)
@@ -139,6 +155,9 @@ class Places:
         if name == "__getitem__":
             axes = self._indexed(self.of(first), args[1])
             return None if axes is None else [axes]
+        if name in ("flip", "roll", "index_select") or name in PICKED:
+            axes = self._moved(name, first, values, kwargs, output) if output.dim() == first.dim() else None
+            return None if axes is None else [axes]
         if name in ("narrow", "select", "unbind") or name in PARTED:
             return self._parted(name, first, kwargs.get("dim", 0 if name == "unbind" else values[1]), values, outputs, kwargs)
         axes = viewed(self.of(first))
@@ -164,11 +183,39 @@ class Places:
             ]
             axes[dim] = (Axis(output.shape[dim], root, listed=np.concatenate(listed).astype(int)),)
             return axes
+        begin = 0
         for tensor in tensors:
-            for leaf in leaves([self.of(tensor)[dim]]):
+            own = leaves([self.of(tensor)[dim]])
+            if len(own) == 1 and own[0].root is own[0]:
+                self.begins[own[0]] = joined, begin
+            begin += tensor.shape[dim]
+            for leaf in own:
                 if self.family(leaf.root) is not joined:
                     self.parents[self.family(leaf.root)] = joined
         axes[dim] = (joined,)
+        return axes
+
+    def _moved(self, name, tensor, values, kwargs, output):
+        """The axes of ``output``, rows of ``tensor`` in another order, or some of them: which they are where that can be told."""
+        axes = list(self.of(tensor))
+        if name == "roll":
+            shifts, dims = kwargs.get("shifts", values[1]), kwargs.get("dims", values[2] if len(values) > 2 else ())
+            for shift, dim in zip(_several(shifts), _several(dims), strict=False):
+                axes[dim] = _taken(axes[dim], np.roll(np.arange(tensor.shape[dim]), int(shift)))
+            return axes if _several(dims) else None
+        if name == "flip":
+            for dim in _several(kwargs["dims"] if "dims" in kwargs else values[1] if len(values) == 2 else values[1:]):
+                axes[dim] = _taken(axes[dim], np.arange(tensor.shape[dim])[::-1])
+            return axes
+        if name == "index_select":
+            dim, index = kwargs.get("dim", values[1]), kwargs.get("index", values[-1])
+            axes[dim] = _taken(axes[dim], _places(index, tensor.shape[dim]))
+            return axes
+        place = PICKED[name]
+        dim = kwargs.get("dim", values[place] if len(values) > place else -1)
+        if not isinstance(dim, int):  # of all numbers in a row
+            return None
+        axes[dim] = _taken(axes[dim], np.full(output.shape[dim], -1))
         return axes
 
     def _multiplied(self, operands, letters, output):
@@ -183,11 +230,15 @@ class Places:
 
     def _indexed(self, axes, index):
         index = list(index) if isinstance(index, tuple) else [index]
-        if any(not (one is None or one is Ellipsis or type(one) is int or isinstance(one, slice)) for one in index):
+        lists = [one for one in index if _is_list(one)]
+        if len(lists) > 1 or any(
+            not (one is None or one is Ellipsis or (type(one) is int and not lists) or isinstance(one, slice) or _is_list(one))
+            for one in index
+        ):
             return None
-        if Ellipsis not in index:
+        if not any(one is Ellipsis for one in index):
             index.append(Ellipsis)
-        place, taken = index.index(Ellipsis), sum(one is not None for one in index) - 1
+        place, taken = next(i for i, one in enumerate(index) if one is Ellipsis), sum(one is not None for one in index) - 1
         index[place : place + 1] = [slice(None)] * (len(axes) - taken)
         axes, dim = list(axes), 0
         for one in index:
@@ -196,6 +247,8 @@ class Places:
             elif isinstance(one, slice):
                 start, stop, step = one.indices(_size(axes[dim]))
                 axes[dim] = _cut(axes[dim], start, max(len(range(start, stop, step)), 0), step)
+            elif _is_list(one):
+                axes[dim] = _taken(axes[dim], _places(one, _size(axes[dim])))
             else:
                 axes = _selected(axes, dim, one % _size(axes[dim]))
                 continue
@@ -262,6 +315,30 @@ def numbers_of(places, root):
 
 def _size(axis):
     return int(np.prod([leaf.size for leaf in leaves([axis])], dtype=int))
+
+
+def _several(given):
+    return tuple(given) if isinstance(given, tuple | list) else (given,)
+
+
+def _is_list(index):
+    """True of what picks rows one by one along one axis."""
+    return isinstance(index, list) or (isinstance(index, torch.Tensor | np.ndarray) and index.ndim == 1)
+
+
+def _places(index, size):
+    """Whole numbers from 0, the rows of ``size`` that ``index`` picks; −1 each where it cannot be read without waiting for a device."""
+    if isinstance(index, torch.Tensor):
+        if type(index) is not torch.Tensor or index.device.type != "cpu" or not has_numbers(index):
+            return np.full(index.shape[0], -1)
+        index = index.numpy()
+    picked = np.asarray(index)
+    return np.flatnonzero(picked) if picked.dtype == bool else picked.astype(int) % size
+
+
+def _taken(axis, places):
+    own = leaves([axis])
+    return (own[0].taken(places),) if len(own) == 1 else (Axis(len(places)),)
 
 
 def _cut(axis, start, size, step):

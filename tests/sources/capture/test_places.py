@@ -6,6 +6,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+import mha_viz
 from tests.sources.capture.models import recorded
 
 E, H, L = 8, 2, 6
@@ -106,12 +107,15 @@ def test_local_blocks_of_keys_keep_theirs_and_what_is_gathered_is_not_guessed():
         outputs = []
         for i in range(3):
             near = slice(2 * i, 2 * i + 2)
-            key, value = (torch.cat([t[:, :, near], t[:, :, :1], t[:, :, torch.tensor([3])]], dim=2) for t in (k, v))
+            third = torch.full((1, 1, 1, 1), 3)
+            key, value = (
+                torch.cat([t[:, :, near], t[:, :, :1], t[:, :, third.flatten()], t.take_along_dim(third, 2)], dim=2) for t in (k, v)
+            )
             outputs.append(F.scaled_dot_product_attention(q[:, :, near], key, value))
         return torch.cat(outputs, dim=2)
 
     recording = recorded(Attention(attend), X, filters={"layout": "NHLD"})
-    assert [trace.key_tokens[0] for trace in recording.traces] == [(str(i), str(i + 1), "0", "?") for i in (0, 2, 4)]
+    assert [trace.key_tokens[0] for trace in recording.traces] == [(str(i), str(i + 1), "0", "3", "?") for i in (0, 2, 4)]
     assert [trace.query_tokens[0] for trace in recording.traces] == [(str(i), str(i + 1)) for i in (0, 2, 4)]
 
 
@@ -165,3 +169,60 @@ def test_what_cannot_be_followed_to_its_tokens_says_so_and_is_recorded(monkeypat
     monkeypatch.setattr("mha_viz.sources.capture.places.Places.look", lambda *_: 1 / 0)
     recording = recorded(Attention(), X)
     assert len(recording.traces) == 1 and any("labels after it may be others (ZeroDivisionError" in n for n in recording.notes)
+
+
+ORDER = [4, 2, 0, 5, 1, 3]
+
+
+@pytest.mark.parametrize(
+    ("move", "words"),
+    (
+        (lambda x: x.flip(1), "fedcba"),
+        (lambda x: torch.flip(x, dims=[-2]), "fedcba"),
+        (lambda x: x.roll(1, 1), "fabcde"),
+        (lambda x: torch.roll(x, shifts=(2,), dims=(1,)), "efabcd"),
+        (lambda x: torch.cat([x[:, 2:], x[:, :2]], dim=1), "cdefab"),
+        (lambda x: x[:, ORDER], "ecafbd"),
+        (lambda x: x[:, torch.tensor(ORDER)], "ecafbd"),
+        (lambda x: x[:, np.array(ORDER)], "ecafbd"),
+        (lambda x: x[..., torch.tensor(ORDER), :], "ecafbd"),
+        (lambda x: x.index_select(1, torch.tensor(ORDER)), "ecafbd"),
+        (lambda x: x[:, torch.ones(L, dtype=torch.bool)], "abcdef"),
+        (lambda x: x.gather(1, torch.tensor(ORDER).view(1, L, 1).expand_as(x)), "012345"),  # which differ by item, maybe
+        (lambda x: x.sort(dim=1).values, "012345"),
+        (lambda x: x.sort().values, "abcdef"),  # numbers of a token among themselves
+    ),
+)
+@pytest.mark.parametrize("pure", (False, True))
+def test_rows_in_another_order_take_their_words_along(move, words, pure):
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.attention = nn.MultiheadAttention(E, H, batch_first=True) if pure else Attention()
+
+        def forward(self, x):
+            y = move(x)
+            return self.attention(y, y, y)[0] if pure else self.attention(y)
+
+    (trace,) = recorded(Model(), X, filters={"tokens": WORDS}, gradients=False).traces
+    assert trace.query_tokens == trace.key_tokens == (tuple(words),) * 2
+
+
+def test_steps_go_on_where_the_cache_ends_also_in_cross_attention_and_after_it_was_cut():
+    class Decoder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.own, self.cross = Attention(), Attention()
+            self.cache = None
+
+        def forward(self, x, memory, kept):
+            past = x[:, :0] if self.cache is None else self.cache[:, :kept]
+            self.cache = torch.cat([past, x], dim=1)
+            return self.cross(x + self.own(x, self.cache), memory)
+
+    model, memory = Decoder(), torch.randn(2, 3, E)
+    with mha_viz.record(model) as recording:
+        for x, kept in ((X, 0), (X[:, :1], 4), (X[:, :2], 5)):  # the cache is cut to four, as where guesses were wrong
+            model(x, memory, kept)
+    named = [trace.query_tokens[0] for trace in recording.traces]
+    assert named == [NUMBERS, NUMBERS, ("4",), ("4",), ("5", "6"), ("5", "6")]
