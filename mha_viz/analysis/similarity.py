@@ -66,7 +66,7 @@ def heads_like(traces, trace, head, item, count=10):
             continue
         queries = real_queries(own, item) & real_queries(other, item)  # [L]
         if not queries.any():
-            notes.append(f"{other.name} ({i}) has no query that is real in both.")
+            notes.append(f"{other.name} ({i}) has no query that is real, with finite weights, in both.")
             continue
         if (other.query_tokens[item], other.key_tokens[item]) != (own.query_tokens[item], own.key_tokens[item]):
             renamed.append(f"{other.name} ({i})")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mha_viz import Recording, Settings, Wrong, synthetic
+from mha_viz import Batch, Layer, Recording, Settings, Wrong, attend, synthetic
 from mha_viz.analysis import difference_from_average, head_distances, heads_like, similarity
 from mha_viz.core.maps import trace_of_maps
 from mha_viz.core.tokens import Tokens
@@ -115,7 +115,7 @@ def test_what_cannot_be_compared_is_passed_over_with_the_reason():
     assert {alike.trace for alike in found.heads} == {0}
     assert found.notes == (
         "attention (1) has no batch item 1.", "attention (2) has maps of another size, 20 × 20.",
-        "attention (3) has no query that is real in both.",
+        "attention (3) has no query that is real, with finite weights, in both.",
     )  # fmt: skip
 
 
@@ -140,3 +140,11 @@ def test_the_average_of_two_heads_is_nearer_than_the_other():
     """The distance from the average and that between heads are one measure: half way is less than the whole way."""
     trace = synthetic(Settings(embed_dim=12, num_heads=2, seq_len=6, padding=()))
     assert difference_from_average(trace, 0).max() < head_distances(trace, 0)[0, 1]
+
+
+def test_rows_that_are_not_finite_are_no_rows_of_padding():
+    """Where every row of an item is NaN, its queries are real: the note says what it is that no head has."""
+    query = np.ones((1, 3, 8), np.float32)
+    query[0, 1, 0] = np.nan
+    trace = attend(Layer.random(8, 2), Batch(query))
+    assert "finite" in heads_like([trace], 0, 0, 0).notes[0]

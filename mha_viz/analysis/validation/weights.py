@@ -34,7 +34,7 @@ def row_sums(s):
     tolerance = SUMS[s.dtype] if trace.has("q") else CLOSE[s.dtype]
     left = int(trace.undefined.sum())
     said = f" {number(left, 'undefined row')} left out." if left else ""
-    said += f" {number(int(s.nonfinite.sum()), 'row')} left out that {s.origin} makes NaN." if s.nonfinite.any() else ""
+    said += f" {number(int(s.nonfinite.sum()), 'row')} left out that cannot be finite: {s.origin}." if s.nonfinite.any() else ""
     dropout = " Before dropout: after it they need not." if trace.has("dropped") and trace.dropped is not None else ""
     off = off if negative >= 0 else float("inf")
     return Measured(
@@ -65,14 +65,21 @@ def no_key(s):
     here, padded = s.trace.undefined & real, s.trace.undefined & ~real
     said = [
         f"{number(int(rows.sum()), 'row')} of {what} have none and are undefined (NaN), in batch "
-        f"{_items(np.flatnonzero(rows.any(axis=(1, 2))))}{harm}."
-        for rows, what, harm in ((here, "real queries", ""), (padded, "padded queries", ": no real row shows it, and every gradient does"))
+        f"{_items(np.flatnonzero(rows.any(axis=(1, 2))))}{_harm_of_no_key(s.trace, rows, rows is padded)}."
+        for rows, what in ((here, "real queries"), (padded, "padded queries"))
         if rows.any()
     ]
     return Measured(
         "rows (batch item, head, query) whose every key is hidden, padded queries counted as well", int((here | padded).sum()),
         "Each has one.", " ".join(said), tolerance=0,
     )  # fmt: skip
+
+
+def _harm_of_no_key(trace, rows, padded):
+    """What rows [N, H, L] without a key do to what is made of them: nothing where the model gave numbers in their place, as SDPA does."""
+    if trace.has("head_outputs") and np.isfinite(trace.head_outputs[rows]).all():
+        return ": the model gives numbers in their place, and nothing that is made of them is NaN"
+    return ": no real row shows it, and every gradient does" if padded else ""
 
 
 def _items(numbers):

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
-from mha_viz import Batch, Layer, Settings, attend, synthetic
+from mha_viz import Batch, Layer, Settings, attend, record, synthetic
 from mha_viz.analysis.causes import findings, origin_of_nonfinite
 from mha_viz.analysis.statistics import STATISTICS, why_not
 from mha_viz.analysis.validation import FAIL, checks
@@ -65,7 +66,7 @@ def test_rows_that_are_finite_are_still_checked():
     trace = spoilt("q")
     named = {check.name: check for check in checks(trace)}
     assert named["row_sums"].verdict == named["mask_weight"].verdict == "pass"
-    assert "left out that q holds 1 NaN" in named["row_sums"].words
+    assert "1 row left out that cannot be finite: q holds 1 NaN, at item 0" in named["row_sums"].words
 
 
 def test_scores_that_overflow_are_no_fault_of_the_input():
@@ -103,3 +104,15 @@ def test_a_report_is_json():
     trace = spoilt("input")
     text = json.dumps(report(Source("spoilt", (trace,), None), list(checks(trace))), allow_nan=False)
     assert json.loads(text)["checks"]
+
+
+def test_a_model_that_gives_numbers_to_rows_without_a_key_is_not_said_to_give_nan():
+    """nn.TransformerEncoderLayer in train mode: an item wholly padded has zeros from SDPA, and every gradient is finite."""
+    layer = torch.nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True).train()
+    padding = torch.tensor([[False] * 5, [True] * 5])
+    with record(layer) as recording:
+        layer(torch.randn(2, 5, 8), src_key_padding_mask=padding)
+    told = {check.name: check for check in checks(recording.traces[0])}
+    assert told["gradients_finite"].verdict != FAIL
+    assert "every gradient does" not in told["no_key"].words
+    assert "the model gives numbers in their place" in told["no_key"].words
