@@ -165,7 +165,7 @@ def _taken(given, numbers):
     if (numbers < 0).all():
         return [[str(i) for i in range(numbers.shape[1])]] * len(given)
     rows = np.broadcast_to(numbers, (len(given), numbers.shape[1])).tolist()
-    return [["?" if i < 0 else item[i] for i in row] for item, row in zip(given, rows, strict=True)]
+    return [["?" if i < 0 else item[i] if i < len(item) else str(i) for i in row] for item, row in zip(given, rows, strict=True)]
 
 
 def _nothing_recorded(run):

@@ -1,5 +1,6 @@
 """Axes of tensors by what they are: followed through views, and put in an order of one's own."""
 
+import itertools
 import math
 
 import numpy as np
@@ -13,10 +14,13 @@ class Axis:
     """Something that a tensor counts along: batch items, heads, queries … A view may split it into ``parts``.
 
     Where it is a part of a longer one, ``root`` is that, and its places there begin at ``start`` and are ``stride`` apart, or are
-    ``listed``, −1 for what is not of the root.
+    ``listed``, −1 for what is not of the root. ``born`` tells which of two was there first.
     """
 
+    count = itertools.count()
+
     def __init__(self, size, root=None, start=0, stride=1, listed=None):
+        self.born = next(self.count)
         self.size, self.parts, self.listed = size, (), listed
         self.root, self.start, self.stride = self if root is None else root, start, stride
 

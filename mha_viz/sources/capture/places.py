@@ -65,6 +65,7 @@ class Places:
         self.axes = WeakTensorKeyDictionary()
         self.parents = {}  # root → the root of what it was joined to
         self.begins = {}  # root → (the root of what it was last joined to as a whole, where it begins there)
+        self.began = Axis(0).born  # when this step did
         self.within = None  # (shape, axes) of what a module of PyTorch was given, while it runs unseen
 
     def of(self, tensor):
@@ -74,6 +75,10 @@ class Places:
             known = self.within is not None and self.within[0] == tensor.shape
             found = self.axes[tensor] = self.within[1] if known else [(Axis(size),) for size in tensor.shape]
         return found
+
+    def begin(self):
+        """A step of the model begins."""
+        self.began = Axis(0).born
 
     def family(self, root):
         """The sequence that ``root`` belongs to: with a cache, keys of all steps are one."""
@@ -174,9 +179,14 @@ class Places:
             return self.of(tensors[0])
         axes, joined = list(self.of(tensors[0])), Axis(output.shape[dim])
         parts = [leaves([self.of(tensor)[dim]]) for tensor in tensors]
-        known = [own[0] for own in parts if len(own) == 1 and own[0].size < own[0].root.size]
+        known = [own[0] for own in parts if len(own) == 1 and own[0].root is not own[0]]
         if known:  # blocks of a longer sequence
             root = known[0].root
+            if self._goes_on(parts, known[0]):
+                begin, added = int(known[0].numbers[-1]) + 1, parts[1][0]
+                self.begins[added] = root, begin
+                axes[dim] = (Axis(output.shape[dim], root, listed=np.append(known[0].numbers, begin + np.arange(added.size))),)
+                return axes
             listed = [
                 own[0].numbers if own[0] in known and own[0].root is root else [-1] * tensor.shape[dim]
                 for own, tensor in zip(parts, tensors, strict=True)
@@ -217,6 +227,12 @@ class Places:
             return None
         axes[dim] = _taken(axes[dim], np.full(output.shape[dim], -1))
         return axes
+
+    def _goes_on(self, parts, known):
+        """True where ``parts`` are what is left of a cache, ``known``, and the tokens of this step."""
+        if len(parts) != 2 or parts[0] != [known] or len(parts[1]) != 1 or parts[1][0].root is not parts[1][0]:
+            return False
+        return known.root.born < self.began <= parts[1][0].born and known.numbers[-1] >= 0
 
     def _multiplied(self, operands, letters, output):
         found = {}

@@ -350,6 +350,7 @@ class Run:
             self.counted.clear()
             self.watch.begin(args, kwargs)
         self.step += 1
+        self.operators.places.begin()
 
 
 def to_numpy(tensor):

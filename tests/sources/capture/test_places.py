@@ -226,3 +226,22 @@ def test_steps_go_on_where_the_cache_ends_also_in_cross_attention_and_after_it_w
             model(x, memory, kept)
     named = [trace.query_tokens[0] for trace in recording.traces]
     assert named == [NUMBERS, NUMBERS, ("4",), ("4",), ("5", "6"), ("5", "6")]
+
+
+def test_a_cache_that_slides_keeps_true_numbers():
+    class Sliding(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.own, self.cache = Attention(), None
+
+        def forward(self, x):
+            seen = x if self.cache is None else torch.cat([self.cache, x], dim=1)
+            self.cache = seen[:, -3:]
+            return self.own(x, seen)
+
+    model = Sliding()
+    with mha_viz.record(model) as recording:
+        for x in (X, X[:, :1], X[:, :1], X[:, :1]):
+            model(x)
+    named = [(trace.query_tokens[0], trace.key_tokens[0]) for trace in recording.traces[1:]]
+    assert named == [(("6",), tuple("3456")), (("7",), tuple("4567")), (("8",), tuple("5678"))]
