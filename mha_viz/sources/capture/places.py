@@ -296,12 +296,7 @@ def tokens_of(places, tensor, axes, items, heads, rows):
     not one sequence, or differs by head. ``places`` are its axes as Places knows them, ``rows`` the leaves of its rows."""
     if len(places) != len(axes):
         return None, None
-    roots = {
-        leaf.root
-        for place, axis in zip(places, axes, strict=True)
-        if any(row in leaves([axis]) for row in rows)
-        for leaf in leaves([place])
-    }
+    roots = {root for place, axis in zip(places, axes, strict=True) for root in _roots(leaves([place]), leaves([axis]), heads, rows)}
     if len(roots) != 1:
         return None, None
     (root,) = roots
@@ -311,6 +306,20 @@ def tokens_of(places, tensor, axes, items, heads, rows):
         return root, None
     same = bool((numbers == numbers[:, :1]).all())
     return root, numbers[:, 0].numpy() if same else None
+
+
+def _roots(place, axis, heads, rows):
+    """The roots of the leaves of ``place`` that are ``rows`` in ``axis``, the leaves of the same axis; where heads were folded into
+    the axis of one query, which then has no leaf, of what stands beside them."""
+    if not rows:
+        ones = [leaf.root for leaf in place if leaf.size == 1]
+        return ones if heads and heads[-1] in axis else []
+    if not any(row in axis for row in rows):
+        return []
+    place, axis = ([leaf for leaf in side if leaf.size > 1] or side for side in (place, axis))
+    if [leaf.size for leaf in place] != [leaf.size for leaf in axis]:
+        return [leaf.root for leaf in place]
+    return [leaf.root for leaf, own in zip(place, axis, strict=True) if own in rows]
 
 
 def numbers_of(places, root):

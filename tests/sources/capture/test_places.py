@@ -245,3 +245,26 @@ def test_a_cache_that_slides_keeps_true_numbers():
             model(x)
     named = [(trace.query_tokens[0], trace.key_tokens[0]) for trace in recording.traces[1:]]
     assert named == [(("6",), tuple("3456")), (("7",), tuple("4567")), (("8",), tuple("5678"))]
+
+
+@pytest.mark.parametrize("new", (1, 2))
+def test_heads_that_were_folded_into_queries_hide_no_numbers(new):
+    class Sliding(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.q, self.k, self.cache = nn.Linear(E, 4 * 4), nn.Linear(E, 2 * 4), None
+
+        def forward(self, x):
+            seen = x if self.cache is None else torch.cat([self.cache, x], dim=1)
+            self.cache = seen[:, -3:]
+            q = self.q(x).view(2, -1, 4, 4).transpose(1, 2).reshape(2, 2, -1, 4)  # heads that share keys beside the queries
+            k = self.k(seen).view(2, -1, 2, 4).transpose(1, 2)
+            return F.scaled_dot_product_attention(q, k, k).reshape(2, 4, -1, 4).transpose(1, 2).flatten(2)
+
+    model = Sliding()
+    with mha_viz.record(model) as recording:
+        for x in (X, X[:, :new]):
+            model(x)
+    trace = recording.traces[1]
+    assert trace.shape == (2, 4, new, 3 + new)
+    assert (trace.query_tokens[0], trace.key_tokens[0]) == (tuple("67"[:new]), tuple("34567"[: 3 + new]))
