@@ -9,7 +9,7 @@ from mha_viz.core.rules import Wrong
 from mha_viz.sources.capture.agreement import close, gap, gives_zero, rows_of, some_rows, weights_of
 from mha_viz.sources.capture.axes import Axis, Unclear, arranged, leaves
 from mha_viz.sources.capture.masks import FILLED, joined, of_floats, row_without_key, symbolic, together, version
-from mha_viz.sources.capture.places import tokens_of
+from mha_viz.sources.capture.rows import tokens_of
 from mha_viz.sources.capture.scores import Scores, Weights
 
 

@@ -12,7 +12,7 @@ from mha_viz.sources.capture.agreement import gap, gives_zero
 from mha_viz.sources.capture.axes import leaves
 from mha_viz.sources.capture.beneath import NoNumbers, alone, batched, has_numbers, mapped, plain
 from mha_viz.sources.capture.masks import of_floats, row_without_key, split, symbolic, together
-from mha_viz.sources.capture.places import numbers_of
+from mha_viz.sources.capture.rows import numbers_of
 
 FAST = nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.TransformerEncoder  # what has a fast path
 ARGUMENTS = {cls: inspect.signature(cls.forward) for cls in FAST}

@@ -17,7 +17,7 @@ from mha_viz.sources.capture.beneath import NoNumbers, beneath
 from mha_viz.sources.capture.kept import Kept
 from mha_viz.sources.capture.nonfinite import Watch
 from mha_viz.sources.capture.operators import Operators
-from mha_viz.sources.capture.places import Rows
+from mha_viz.sources.capture.rows import Rows
 
 
 class Run:

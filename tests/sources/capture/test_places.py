@@ -268,3 +268,32 @@ def test_heads_that_were_folded_into_queries_hide_no_numbers(new):
     trace = recording.traces[1]
     assert trace.shape == (2, 4, new, 3 + new)
     assert (trace.query_tokens[0], trace.key_tokens[0]) == (tuple("67"[:new]), tuple("34567"[: 3 + new]))
+
+
+WRITES = {
+    "index_copy_": lambda cache, start, x: cache.index_copy_(1, torch.arange(start, start + x.shape[1]), x),
+    "by name": lambda cache, start, x: cache.index_copy_(dim=1, index=torch.arange(start, start + x.shape[1]), source=x),
+    "a slice": lambda cache, start, x: cache.__setitem__((slice(None), slice(start, start + x.shape[1])), x),
+    "places": lambda cache, start, x: cache.__setitem__((slice(None), torch.arange(start, start + x.shape[1])), x),
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_a_cache_of_fixed_size_tells_which_queries_are_written_to_it(write):
+    class Static(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.own, self.seen = Attention(), 0
+            self.register_buffer("cache", torch.zeros(2, 9, E))
+
+        def forward(self, x):
+            write(self.cache, self.seen, x)
+            self.seen += x.shape[1]
+            return self.own(x, self.cache)
+
+    model = Static()
+    with mha_viz.record(model) as recording:
+        for x in (X, X[:, :1], X[:, :2]):
+            model(x)
+    assert [trace.query_tokens[0] for trace in recording.traces] == [NUMBERS, ("6",), ("7", "8")]
+    assert {trace.key_tokens[0] for trace in recording.traces} == {tuple("012345678")}

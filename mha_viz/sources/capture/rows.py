@@ -1,0 +1,95 @@
+"""Which tokens the queries and keys of one call are, read from what is known of their axes."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from mha_viz.sources.capture.axes import Unclear, arranged, leaves
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Which tokens the queries [1|N, L] and keys [1|N, S] of a call are, of the sequences that ``roots`` and ``families`` stand for,
+    (of the queries, of the keys); None where that is not known. ``two`` says that these are two sequences, ``apart`` that queries do
+    not stand at the keys in their order."""
+
+    roots: tuple = (None, None)
+    families: tuple = (None, None)
+    queries: np.ndarray | None = None
+    keys: np.ndarray | None = None
+    two: bool = False
+    apart: bool = False
+
+    def of_some(self, items, rows, keys):
+        """The Rows of some items, and of the first ``rows`` queries and ``keys`` keys."""
+
+        def part(array, count):
+            return None if array is None else (array[items] if len(array) > 1 else array)[:, :count]
+
+        return replace(self, queries=part(self.queries, rows), keys=part(self.keys, keys))
+
+    def positions(self):
+        """[L] the key at which each query stands, where both are of one sequence and alike in all items; else None."""
+        if self.roots[0] is None or self.roots[0] is not self.roots[1] or self.queries is None or self.keys is None:
+            return None
+        if len(self.queries) > 1 or len(self.keys) > 1 or not np.isin(self.queries, self.keys).all():
+            return None
+        if (self.queries < 0).any() or (self.keys < 0).any():
+            return None
+        order = np.argsort(self.keys[0])
+        return order[np.searchsorted(self.keys[0], self.queries[0], sorter=order)]
+
+    def numbers(self, side):
+        """[1|N, L or S] of side 0 or 1 where they are a part of a sequence, and not its first ones; None where they go without saying."""
+        numbers = (self.queries, self.keys)[side]
+        if numbers is None or (len(numbers) == 1 and np.array_equal(numbers[0], np.arange(numbers.shape[1]))):
+            return None
+        return numbers
+
+
+def tokens_of(places, tensor, axes, items, heads, rows):
+    """(root of the sequence, [1|N, L] which of its tokens each row is) of q or k, a ``tensor`` with ``axes``; (None, None) where it is
+    not one sequence, or differs by head. ``places`` are its axes as Places knows them, ``rows`` the leaves of its rows."""
+    if len(places) != len(axes):
+        return None, None
+    roots = {root for place, axis in zip(places, axes, strict=True) for root in _roots(leaves([place]), leaves([axis]), heads, rows)}
+    if len(roots) != 1:
+        return None, None
+    (root,) = roots
+    try:
+        numbers = arranged(torch.from_numpy(numbers_of(places, root)), axes, [items, heads, rows])  # [1|N, 1|H, L]
+    except Unclear:
+        return root, None
+    same = bool((numbers == numbers[:, :1]).all())
+    return root, numbers[:, 0].numpy() if same else None
+
+
+def _roots(place, axis, heads, rows):
+    """The roots of the leaves of ``place`` that are ``rows`` in ``axis``, the leaves of the same axis; where heads were folded into
+    the axis of one query, which then has no leaf, of what stands beside them."""
+    if not rows:
+        ones = [leaf.root for leaf in place if leaf.size == 1]
+        return ones if heads and heads[-1] in axis else []
+    if not any(row in axis for row in rows):
+        return []
+    place, axis = ([leaf for leaf in side if leaf.size > 1] or side for side in (place, axis))
+    if [leaf.size for leaf in place] != [leaf.size for leaf in axis]:
+        return [leaf.root for leaf in place]
+    return [leaf.root for leaf, own in zip(place, axis, strict=True) if own in rows]
+
+
+def numbers_of(places, root):
+    """Whole numbers with these axes, of size 1 where ``root`` is not among them: which token of it each cell is."""
+    total = np.zeros([1] * len(places), int)
+    for dim, place in enumerate(places):
+        own = leaves([place])
+        if any(leaf.root is root for leaf in own):
+            vector = np.zeros(1, int)
+            for leaf in own:
+                step = leaf.numbers if leaf.root is root else np.zeros(leaf.size, int)
+                vector = (vector[:, None] + step).ravel()
+            shape = [1] * len(places)
+            shape[dim] = -1
+            total = total + vector.reshape(shape)
+    return total
