@@ -80,7 +80,7 @@ def order(s):
     else:
         call = s.call
         there = np.concatenate([there, np.arange(s.trace.num_positions, call.k.shape[2])])  # extra columns stay the last
-        mask = call.mask
+        mask = call.mask.settled()  # rows whose keys a number hides, all of them, are told as they come out
         dense = mask.hidden()
         dense = np.broadcast_to(dense, (*dense.shape[:2], L, dense.shape[3]))[:, :, here][..., there][..., : mask.num_keys]
         bias = mask.bias

@@ -88,6 +88,9 @@ class Subject:
             raise Cannot("The attention weights alone are known here: which keys are padding, they do not say.")
         if rules.padded is not None:
             hidden[:, : rules.num_keys] |= rules.padded
+            if rules.may_spare:  # a number that stands everywhere in an item hides nothing there, unless its queries are padding too
+                spared = np.broadcast_to(rules.spared().all(axis=(1, 2, 3)), N)  # [N]
+                hidden[spared & self.real.any(axis=1)] = False
         if batch is not None and batch.key_padding_mask is not None and batch.key_padding_mask.dtype != bool:
             hidden[:, : rules.num_keys] |= np.isneginf(batch.key_padding_mask)
         if not hidden.any():

@@ -157,10 +157,11 @@ def padding_length(s):
         longer, skipped = s.again(**_longer(batch)), LONGER if batch.key is None else 0
     else:
         call = s.call
-        N, S = len(call.k), call.mask.num_keys
+        mask = call.mask.settled()  # more padding is hidden from every query, also where a number hides all other keys
+        N, S = len(call.k), mask.num_keys
         mask = replace(
-            call.mask, num_keys=S + LONGER, padded=_in_front(_or(call.mask.padded, (N, S), False), True, 1),
-            dense=_in_front(call.mask.dense, False, 3), bias=_in_front(call.mask.bias, 0, 3),
+            mask, num_keys=S + LONGER, padded=_in_front(_or(mask.padded, (N, S), False), True, 1),
+            dense=_in_front(mask.dense, False, 3), bias=_in_front(mask.bias, 0, 3),
         )  # fmt: skip
         k, v = (None if x is None else _in_front(x, 9, 2) for x in (call.k, call.v))
         tokens = replace(call.tokens, keys=tuple(("+",) * LONGER + item for item in call.tokens.keys), positions=None)

@@ -5,9 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from torch import nn
+from torch.nn import functional as F
 
+import mha_viz
 from mha_viz import synthetic
-from mha_viz.analysis.validation import QUESTIONS, Subject, gradients
+from mha_viz.analysis.validation import QUESTIONS, Subject, checks, gradients
 from mha_viz.core.attend import call_of, trace_of_call
 from mha_viz.core.call import Call
 from mha_viz.core.mask import Mask
@@ -178,3 +181,22 @@ def test_another_number_in_a_row_without_keys_is_found():
 
 def test_gradients_of_rows_that_the_model_gave_zero_are_finite():
     assert [QUESTIONS["gradients_finite"].ask(Subject(masked_in_one_head(way))).verdict for way in ("zero", "nan")] == ["pass", "fail"]
+
+
+@pytest.mark.parametrize("everywhere", (False, True))
+def test_rows_that_a_number_fills_are_permuted_and_padded_as_they_came_out(everywhere):
+    class Model(nn.Module):
+        def forward(self, q, k, v, mask):
+            return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+    generator = torch.Generator().manual_seed(0)
+    q, k, v = (torch.randn(1, 2, length, 4, generator=generator) for length in (3, 5, 5))
+    mask = torch.zeros(3, 5)
+    mask[slice(None) if everywhere else 0] = torch.finfo(torch.float32).min
+    with mha_viz.record(model := Model()) as recording:
+        model(q, k, v, mask)
+    (trace,) = recording.traces
+    assert np.allclose(trace.weights[0, :, 0], 0.2)
+    verdicts = {check.name: check.verdict for check in checks(trace)}
+    assert verdicts["order"] == verdicts["padding_length"] == "pass"
+    assert {verdicts[name] for name in ("padding_weight", "padding_content", "gradients_padding")} == {"cannot run"}
