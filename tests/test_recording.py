@@ -310,3 +310,8 @@ def test_nothing_half_written_is_left(saved, monkeypatch):
     with pytest.raises(OSError, match="no space"):
         Recording((grouped(),)).save(saved.parent / "new.safetensors")
     assert os.listdir(saved.parent) == [saved.name]
+
+
+def test_a_picture_of_a_recording_that_holds_nothing_says_so():
+    with pytest.raises(Wrong, match="holds no attention: nothing was recorded"):
+        mha_viz.heads(Recording(()))

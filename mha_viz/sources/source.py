@@ -144,9 +144,11 @@ def pinned(of, view):
 def layer_of(of, layer):
     """The Trace of one ``layer``; raises Wrong where the Source has none of that number."""
     count = len(of.traces)
+    if not count:
+        raise Wrong("attention", of.name, "holds no attention: nothing was recorded, or the block that records has not ended yet.")
     if layer >= count:
         there = "is 1, layer 0" if count == 1 else f"are {count}, from 0 to {count - 1}"
-        raise Wrong("layer", layer, f"points to no layer of {of.name}: there {there}.", [{"layer": max(count - 1, 0)}])
+        raise Wrong("layer", layer, f"points to no layer of {of.name}: there {there}.", [{"layer": count - 1}])
     return of.traces[layer]
 
 

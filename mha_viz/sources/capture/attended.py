@@ -206,7 +206,7 @@ def _alike(weights, used):
 
 
 def _say_changed(run, weights, name):
-    how = " and ".join(weights.changed) or "something"
+    how = " and ".join(weights.changed) or "something that was not seen, such as another dtype in between,"
     run.note(
         f"weights are changed by {how} after softmax. The maps show what multiplied the values; the softmax is beside it "
         "(probabilities).", name,

@@ -202,10 +202,11 @@ def _say_layout(run, module, given, query):
     if module.batch_first or query.dim() != 3 or given["query"] is not given["key"] or not unmasked:
         return
     L, N, E = query.shape
-    if N > L > 1:
+    if N > L:
+        plural = "s" if L > 1 else ""
         run.note(
-            f"its input [{L}, {N}, {E}] is read as {N} items of {L} tokens, since batch_first is False. If it holds {L} items of {N} "
-            "tokens, set batch_first=True or pass it transposed.", run.names[module],
+            f"its input [{L}, {N}, {E}] is read as {N} items of {L} token{plural}, since batch_first is False. If it holds {L} "
+            f"item{plural} of {N} tokens, set batch_first=True or pass it transposed.", run.names[module],
         )  # fmt: skip
 
 

@@ -244,3 +244,18 @@ def test_modules_of_anothers_make_in_an_encoder_turn_its_fast_path_off_and_that_
     with torch.no_grad(), mha_viz.record(model) as recording:
         model(X)
     assert len(recording.traces) == 1 and "fast path was off" in recording.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("shape", "said"),
+    (
+        ((3, 7, E), "[3, 7, 8] is read as 7 items of 3 tokens, since batch_first is False. If it holds 3 items of 7 tokens,"),
+        ((1, 7, E), "[1, 7, 8] is read as 7 items of 1 token, since batch_first is False. If it holds 1 item of 7 tokens,"),
+        ((7, 3, E), ""),
+        ((1, 1, E), ""),
+    ),
+)
+def test_items_that_may_be_tokens_are_said(shape, said):
+    x = torch.randn(shape)
+    notes = recorded(multihead(E, 2), x, x, x, gradients=False).notes
+    assert [said in note for note in notes] == ([True] if said else [])
