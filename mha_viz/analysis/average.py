@@ -27,8 +27,8 @@ class Hidden:
     sentence: str
 
 
-def what_average_hides(trace, item):
-    """The Hidden of one batch item, in the weights that the maps show, over real queries.
+def what_average_hides(trace, item, heads=None):
+    """The Hidden of one batch item, in the weights that the maps show, over real queries, and in one of ``heads``, all where None.
 
     None where the average hides nothing: a single head, no real query, or heads that agree to six digits; and of a part of a longer
     sequence, which says nothing about all of its queries.
@@ -39,7 +39,8 @@ def what_average_hides(trace, item):
     maps, average = trace.weights[item], trace.mean_weights[item]  # [H, L, S], [L, S]
     if len(queries) == 0 or 0 in maps.shape:
         return None
-    largest, (head, query, key), off = -1.0, (0, int(queries[0]), 0), silent(trace)
+    among = range(len(maps)) if heads is None else heads
+    largest, (head, query, key), off = -1.0, (among[0], int(queries[0]), 0), silent(trace)
     overruled = np.ones(len(queries), bool)  # [R] whether the average's largest weight is less than the largest of each head so far
     for one, weights in enumerate(maps):  # [L, S]
         below = []
@@ -47,7 +48,8 @@ def what_average_hides(trace, item):
             own, mean = weights[some], average[some]  # [some of R, S] each
             favourite = mean.argmax(axis=-1)  # [some of R]
             below.append(own[np.arange(len(some)), favourite] < own.max(axis=-1))
-            gap = np.zeros(1) if one in off else np.abs(own - mean)  # a head that is off says nothing that could be hidden
+            told = one in among and one not in off  # a head that is off says nothing that could be hidden
+            gap = np.abs(own - mean) if told else np.zeros(1)
             place = int(gap.argmax())
             if gap.flat[place] > largest:
                 row, column = divmod(place, maps.shape[2])

@@ -182,13 +182,14 @@ def take_with_others(value, take_all):
     draw(WHOLE)
 
 
-def settings():
-    """The Settings that the widgets spell; raises Wrong, the first of them, where they spell none."""
-    return of(values())
+def settings(**change):
+    """The Settings that the widgets spell, with this ``change``; raises Wrong, the first of them, where they spell none."""
+    return of(values(), **change)
 
 
-def of(held):
-    return Settings(**{name: parsed(Settings, name, value) if name in TYPED else value for name, value in held.items()})
+def of(held, **change):
+    spelled = {name: parsed(Settings, name, value) if name in TYPED else value for name, value in held.items()}
+    return Settings(**spelled | change)
 
 
 def values():

@@ -40,9 +40,29 @@ def current():
         settings = draft.settings()
         trace = trace_of(settings)
     except Wrong as wrong:
-        return *last_good(), wrong
+        return *last_good(), with_room(wrong)
     state.shown = settings
     return settings, trace, None
+
+
+def with_room(wrong):
+    """``wrong``, and what it advises has room as well: 100,000 is a length that may be named, and may be more than memory holds."""
+    found = [fitting for change in wrong.nearest if (fitting := _fitting(change))]
+    nearest = [change for i, change in enumerate(found) if change not in found[:i]]
+    return Wrong(wrong.argument, wrong.value, wrong.rule, nearest)
+
+
+def _fitting(change):
+    """``change``, or what is advised in its place where there is no room for it, of its own fields first; None where nothing has."""
+    for _ in range(4):  # weights, projections and maps have a size each
+        try:
+            check_size(draft.settings(**change))
+            return change
+        except Wrong as wrong:
+            if not wrong.nearest:
+                return None
+            change = change | min(wrong.nearest, key=lambda other: not other.keys() <= change.keys())
+    return None
 
 
 def last_good():

@@ -99,7 +99,7 @@ def name_tokens(found, rest=None):
     L, S = recording().traces[0].shape[2:]
     most = max(map(len, queries))
     if rest is None and keys is None and L == S and most < L:
-        st.session_state.too_few = found, most, L
+        st.session_state.too_few = found, most, L, current()
         return
     if rest is not None:
         queries = tuple((*item, *map(str, range(len(item), L))) for item in queries)
@@ -118,9 +118,9 @@ def name_tokens(found, rest=None):
 
 
 def ask_for_the_rest():
-    """Where a token list names fewer tokens than the maps have: whether to crop these or to number the rest."""
-    found, names, tokens = st.session_state.get("too_few") or (None, 0, 0)
-    if found is None:
+    """Where a token list names fewer tokens than the maps have: whether to crop these or to number the rest, while they are looked at."""
+    found, names, tokens, of = st.session_state.get("too_few") or (None, 0, 0, None)
+    if found is None or of != current():
         return
     with st.container(border=True, key="too_few"):
         st.markdown(f"**{plain(found.name)}** names {names} tokens, and the maps have {tokens}.")

@@ -85,11 +85,11 @@ def has_cell(trace, choice):
     return all(index < count for index, count in zip(place, trace.weights.shape, strict=True))
 
 
-def what_average_hides(trace, item):
-    """What the average of the heads hides, in a sentence with the number; nothing where it hides nothing."""
+def what_average_hides(trace, choice):
+    """What the average hides of the heads of a Choice, in a sentence with the number; nothing where it hides nothing."""
     from mha_viz.analysis.average import what_average_hides as find
 
-    hidden = find(trace, item)
+    hidden = find(trace, choice.item, choice.order)
     return "" if hidden is None else f"<p class='hides'><b>What the average hides.</b> {escape(hidden.sentence)}</p>"
 
 

@@ -86,7 +86,7 @@ def heads_and_average(subject, choose_cells, on_look=None):
         figure, key="picture", alt=alt, on_choose=heard(lambda choices: choose_cells(long.placed(trace, choices))), on_reset=heard(let_go),
         save=st.session_state.get("saving"), **zooms, **({} if on_look is None else {"on_look": heard(on_look)}),
     )  # fmt: skip
-    st.html(chosen_number(trace, choice, pinned) + what_average_hides(trace, choice.item))
+    st.html(chosen_number(trace, choice, pinned) + what_average_hides(trace, choice))
     with st.container(key="compared"):
         if pinned is not None:
             changes(pinned, trace, a, in_full(subject.settings, subject.layer, view.what_if), choice)

@@ -84,3 +84,13 @@ def test_it_is_always_true(chosen):
         overruled += all(trace.weights[0, h, i, top] < trace.weights[0, h, i].max() for h in range(chosen.num_heads))
     assert hidden.overruled == overruled
     assert ("of no head" in hidden.sentence) == (overruled > 0)
+
+
+def test_it_speaks_of_the_heads_that_are_shown():
+    """In the tutorial's layer head 4 differs most; beside heads 2 and 5 alone it is not there to be seen."""
+    trace = synthetic()
+    assert what_average_hides(trace, 0).head == 4
+    hidden = what_average_hides(trace, 0, (2, 5))
+    assert (hidden.head, hidden.query, hidden.key) == (5, 10, 3)
+    assert hidden.overruled == what_average_hides(trace, 0).overruled  # of which all heads have a say
+    assert hidden.sentence.startswith("In head 5 query 10 gives 0.22 to key 3; the average says 0.08.")

@@ -58,8 +58,8 @@ BY_HAND = [
     ByHand("embed_dim", "-8", "embed_dim = -8: must be a whole number from 1", "embed_dim = 8", {"embed_dim": 8}),
     ByHand("embed_dim", "", "embed_dim = none: must be a whole number from 1", "embed_dim = 8", {"embed_dim": 8}),
     ByHand("embed_dim", "many", "embed_dim = none: must be a whole number from 1", "embed_dim = 8", {"embed_dim": 8}),
-    ByHand("embed_dim", "9007199254740991", "embed_dim = 9007199254740991: must be a whole number from 1 to", "embed_dim = 100000"),
-    ByHand("embed_dim", "98304", "embed_dim = 98304: the weights take"),
+    ByHand("embed_dim", "9007199254740991", "embed_dim = 9007199254740991: must be a whole number from 1 to"),
+    ByHand("embed_dim", "98304", "embed_dim = 98304: the weights would take"),
     ByHand("num_heads", "0", "num_heads = 0: must be a whole number from 1", "num_heads = 1", {"num_heads": 1}),
     ByHand("num_heads", "-1", "num_heads = -1: must be a whole number from 1", "num_heads = 1", {"num_heads": 1}),
     ByHand("num_heads", "", "num_heads = none: must be a whole number", "num_heads = 1", {"num_heads": 1}),
@@ -69,7 +69,7 @@ BY_HAND = [
     ByHand("batch_size", "-1", "batch_size = -1: must be a whole number from 1", "batch_size = 1", {"batch_size": 1}),
     ByHand("seq_len", "0", "seq_len = 0: must be a whole number from 1"),
     ByHand("seq_len", "-3", "seq_len = -3: must be a whole number from 1"),
-    ByHand("seq_len", "100000", "seq_len = 100000: [N, H, L, S] = [3, 8, 100000, 100000] takes"),
+    ByHand("seq_len", "100000", "seq_len = 100000: [N, H, L, S] = [3, 8, 100000, 100000] would take"),
     ByHand("seq_len", "2", "padding = 3: pads 3 tokens of item 0, which has 2", "padding = 2", {"seq_len": 2, "padding": (2,)}),
     ByHand("source_len", "0", "source_len = 0: must be a whole number from 1", "source_len = 1", {"source_len": 1}, SOURCE),
     ByHand("kdim", "0", "kdim = 0: must be a whole number from 1", "kdim = 1", {"kdim": 1}),
@@ -158,6 +158,20 @@ def test_a_wrong_value_is_said_and_nothing_else_is_lost(wrong):
         assert is_set(at, besides)
     if wrong.mended:
         assert shows(at, Settings(**KEPT | wrong.mended)) and not read(at, "not-current")
+
+
+@pytest.mark.parametrize("name", ["embed_dim", "batch_size", "seq_len"])
+def test_what_is_advised_for_a_number_beyond_all_has_room(name, monkeypatch):
+    """100,000 is the largest that may be named, and more than this machine holds: what is offered leaves no further error."""
+    at = opened(**to_address(**KEPT))
+    monkeypatch.setattr("mha_viz.core.memory.free", lambda: 200 * 2**20)
+    set_to(at, name, 1e20)
+    labels = [label for button in at.get("button") if (label := unescaped(button.label)).startswith(f"{name} = ")]
+    assert labels and f"{name} = 100000" not in labels
+    for label in labels:
+        set_to(at, name, 1e20)
+        press(at, label)
+        assert not at.error and not at.exception
 
 
 @pytest.mark.parametrize("wrong", BY_LINK, ids=str)

@@ -439,6 +439,13 @@ def test_a_recording_without_attention_says_why(tmp_path):
     assert not at.exception and not at.get("bidi_component")
 
 
+def test_what_a_list_of_tokens_asks_of_one_file_is_not_asked_of_another():
+    at = press(opened_with("attention.npy", npy(maps(1, 2, 8, 8))), "Open")
+    at = upload(at, "words.txt", b"the cat sat")
+    at = press(upload(at, "small.npy", npy(maps(1, 2, 2, 2))), "Open")
+    assert "1 item × 2 heads × 2 queries × 2 keys" in page_text(at) and "and the maps have" not in page_text(at)
+
+
 @pytest.mark.parametrize(
     ("label", "tokens", "note"),
     [

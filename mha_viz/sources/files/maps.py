@@ -69,8 +69,8 @@ class Maps:
         notes = [f"Maps from {name}, axes read as {answers['axes']}: {read}; softmax is not applied."]
         odd = sum(int(trace.nonfinite.sum()) for trace in traces)
         if odd:
-            rows = "1 row holds" if odd == 1 else f"{odd} rows hold"
-            notes.append(f"{rows} NaN or an infinite number beside others: no distribution, and no statistic counts it.")
+            rows, them = ("1 row holds", "it") if odd == 1 else (f"{odd} rows hold", "them")
+            notes.append(f"{rows} NaN or an infinite number beside others: no distribution, and no statistic counts {them}.")
         if zeros:
             notes.append(f"{zeros} rows hold nothing but 0: they are no distribution, and shown as undefined.")
         return Recording(tuple(traces), tuple(notes))
