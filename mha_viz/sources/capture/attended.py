@@ -8,6 +8,7 @@ import torch
 from mha_viz.core.rules import Wrong
 from mha_viz.sources.capture.agreement import close, gap, gives_zero, rows_of, some_rows, weights_of
 from mha_viz.sources.capture.axes import Axis, Unclear, arranged, leaves
+from mha_viz.sources.capture.beneath import NoTokens
 from mha_viz.sources.capture.masks import FILLED, joined, of_floats, row_without_key, symbolic, together, version
 from mha_viz.sources.capture.rows import tokens_of
 from mha_viz.sources.capture.scores import Scores, Weights
@@ -123,6 +124,8 @@ def keep(run, attended, layout=None):
     module, name = attended.module, run.names[attended.module]
     if not run.wants(name):
         return
+    if not all(side[0].numel() for side in (attended.q, attended.k, attended.v)):
+        raise NoTokens
     try:
         items, heads, queries = _told(attended, layout) if layout else _found(run, attended)
         q, k, v, weights, used, result = _arranged(attended, items, heads, queries)

@@ -16,6 +16,10 @@ class NoNumbers(Exception):
     """Tensors that have shapes only, as while a model is traced."""
 
 
+class NoTokens(Exception):
+    """Tensors that hold nothing, as where no token was sent to a part of the model."""
+
+
 @contextmanager
 def beneath():
     """While it lasts, operators compute at once and alone: no gradient, no level of ``torch.func``, no tracer and no mode."""

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from mha_viz.core.engine import project_heads
 from mha_viz.sources.capture.agreement import gap, gives_zero
 from mha_viz.sources.capture.axes import leaves
-from mha_viz.sources.capture.beneath import NoNumbers, alone, batched, has_numbers, mapped, plain
+from mha_viz.sources.capture.beneath import NoNumbers, NoTokens, alone, batched, has_numbers, mapped, plain
 from mha_viz.sources.capture.masks import of_floats, row_without_key, split, symbolic, together
 from mha_viz.sources.capture.rows import numbers_of
 
@@ -143,6 +143,8 @@ def multihead(
     name = run.names[module]
     if not has_numbers(inputs[0]):
         raise NoNumbers
+    if not all(x.numel() for x in inputs):
+        raise NoTokens
     absorbs = inputs[0].dtype == torch.float16 and not no_weights
     places = [next(i for i, other in enumerate(inputs) if other is x) for x in inputs]  # which of them are one tensor
     kinds = tuple(W)
@@ -202,7 +204,7 @@ def _say_layout(run, module, given, query):
     if module.batch_first or query.dim() != 3 or given["query"] is not given["key"] or not unmasked:
         return
     L, N, E = query.shape
-    if N > L:
+    if N > L > 0:
         plural = "s" if L > 1 else ""
         run.note(
             f"its input [{L}, {N}, {E}] is read as {N} items of {L} token{plural}, since batch_first is False. If it holds {L} "

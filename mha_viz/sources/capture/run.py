@@ -13,7 +13,7 @@ from mha_viz.core.rules import Wrong, whole
 from mha_viz.sources.capture import budget, masks, modules
 from mha_viz.sources.capture.agreement import close
 from mha_viz.sources.capture.axes import Unclear
-from mha_viz.sources.capture.beneath import NoNumbers, beneath
+from mha_viz.sources.capture.beneath import NoNumbers, NoTokens, beneath
 from mha_viz.sources.capture.kept import Kept
 from mha_viz.sources.capture.nonfinite import Watch
 from mha_viz.sources.capture.operators import Operators
@@ -104,6 +104,9 @@ class Run:
                 module,
                 "its attention ran on tensors without numbers, as while a model is traced, so nothing of it is recorded.",
             )
+        except NoTokens:
+            if self.wants(self.names[module]):
+                self.note("a call of it on no tokens is left out.", self.names[module])
         except Unclear:
             if isinstance(module, modules.FAST):
                 self.lose(module, "its masks differ along torch.vmap, so its attention is not recorded.")

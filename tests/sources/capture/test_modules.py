@@ -259,3 +259,30 @@ def test_items_that_may_be_tokens_are_said(shape, said):
     x = torch.randn(shape)
     notes = recorded(multihead(E, 2), x, x, x, gradients=False).notes
     assert [said in note for note in notes] == ([True] if said else [])
+
+
+@pytest.mark.parametrize("shapes", (((0, 3), (0, 3)), ((2, 0), (2, 3)), ((2, 3), (2, 0))))
+@pytest.mark.parametrize("kind", ("module", "sdpa", "by hand"))
+def test_a_call_on_no_tokens_is_left_out_and_said(kind, shapes):
+    class Parts(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.attention = multihead(E, 2, batch_first=True)
+
+        def forward(self, q, k):
+            if kind == "module":
+                return self.attention(q, k, k)[0]
+            q, k = (t.unflatten(-1, (2, E // 2)).transpose(1, 2) for t in (q, k))
+            if kind == "sdpa":
+                return nn.functional.scaled_dot_product_attention(q, k, k)
+            return (q @ k.transpose(-2, -1)).softmax(dim=-1) @ k
+
+    model = Parts()
+    full, empty = (torch.ones(2, 3, E),) * 2, [torch.ones(*shape, E) for shape in shapes]
+    with mha_viz.record(model) as recording:
+        for given in (full, empty):
+            model(*given)
+    assert len(recording.traces) == 1
+    assert [note for note in recording.notes if "heads are taken" not in note] == [
+        f"{'attention' if kind == 'module' else 'Parts'}: a call of it on no tokens is left out."
+    ]
