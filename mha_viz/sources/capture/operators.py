@@ -280,7 +280,8 @@ class Operators(TorchFunctionMode):
         product = Product((q, k), inner, (self.places.of(query), self.places.of(key)))
         scores, weights = flex.followed(Scores(product, axes, args[5]), keys, axes, args)
         v = _repeated(value, [*batch, (keys,), (numbers,)], H)
-        self._wait(module, scores, q, k, v, output, [*batch, (rows,), (numbers,)], keys, weights=weights)
+        axes, heads = [*batch, (rows,), (numbers,)], batch[1] if H > 1 else None  # which its arguments tell
+        self._wait(module, scores, q, k, v, output, axes, keys, weights=weights, heads=heads)
 
     def _wait(self, module, scores, q, k, v, output, axes, keys, **more):
         """Attention gave ``output`` with these ``axes``: wait for what becomes of it."""

@@ -279,3 +279,13 @@ def test_what_was_asked_for_in_vain_is_raised_when_the_block_ends():
         assert torch.equal(model(X), model(X))
     with pytest.raises(Wrong, match="there are 2"), mha_viz.record(model, items=5):
         model(X)
+
+
+def test_flex_attention_says_itself_which_axis_holds_heads():
+    class Flex(nn.Module):
+        def forward(self, q, k):
+            return flex_attention(q, k, k, enable_gqa=True)
+
+    with torch.no_grad(), mha_viz.record(model := Flex()) as recording:
+        model(torch.randn(2, 4, 5, 8), torch.randn(2, 2, 5, 8))
+    assert recording.traces[0].shape == (2, 4, 5, 5) and recording.notes == ()
