@@ -104,7 +104,7 @@ def page(shown, **dress):
     if view.picture == "lines":
         return in_lines.spec(shown.trace, view, **dress), describe_lines(shown.trace, view)
     strip = len(shown.source.traces) == 1 or shown.sight is not None  # of several layers another picture shows all heads
-    return in_maps.spec(shown.trace, view, **dress, strip=strip), in_maps.describe(shown.trace, view)
+    return in_maps.spec(shown.trace, view, **dress, strip=strip), in_maps.describe(shown.trace, view, strip)
 
 
 def heads(shown, **dress):
@@ -129,7 +129,7 @@ def average(shown, **dress):
 def pair(shown, **dress):
     """One head beside the average."""
     view = shown.arranged("pair")
-    return in_maps.spec(shown.trace, view, **dress, strip=False), in_maps.describe(shown.trace, view)
+    return in_maps.spec(shown.trace, view, **dress, strip=False), in_maps.describe(shown.trace, view, strip=False)
 
 
 def lines(shown, **dress):

@@ -34,10 +34,16 @@ def caption(shown, name):
     """A caption of the view called ``name``: what is seen, of what, the shape of its weights, and what computed it."""
     trace = shown.trace
     N, H, L, S = trace.plain.shape
+    if name == "page" and shown.a is not None:
+        name = "difference"  # which the page then shows
     what = TOLD[name].format(heads=heads_drawn(shown, name), head=shown.head, step=step(shown) if name == "steps" else "")
     step_of = "" if trace.step is None else f", step {trace.step}"
     layer = f", {trace.name}{step_of}" if len(shown.source.traces) > 1 else ""
+    if name == "difference" and len(shown.choice.order) < H:
+        what += f", in {_listed(shown.choice.order)}"
     parts = [f"{what}, batch item {shown.item} of {shown.source.name}{layer}."]
+    if name == "difference" and shown.view.pinned is not None:
+        parts.append(f"A: ?{shown.view.pinned}.")
     if shown.sight is not None:
         parts.append(seen(trace)[0].removeprefix(" · ").capitalize() + ".")
     parts.append(f"Weights [N, H, L, S] = [{N}, {H}, {L}, {S}]{masks(shown.source.settings)}.")
@@ -66,9 +72,12 @@ def heads_drawn(shown, name):
         return f"the average of all {H} heads"
     if len(heads) == H > 1:
         return f"all {H} heads" + " and their average" * (None in drawn)
+    return _listed(heads) + f" and the average of all {H} heads" * (None in drawn and H > 1)
+
+
+def _listed(heads):
     *before, last = map(str, heads)
-    listed = f"heads {', '.join(before)} and {last}" if before else f"head {last}"
-    return listed + f" and the average of all {H} heads" * (None in drawn and H > 1)
+    return f"heads {', '.join(before)} and {last}" if before else f"head {last}"
 
 
 def masks(settings):

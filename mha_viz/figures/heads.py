@@ -169,16 +169,19 @@ def ticks_width(scale):
     return max((width_of(text, 13) for text in scale.ticks()[1]), default=0)
 
 
-def describe(trace, view):
-    """What the picture shows, in a few sentences: its text alternative."""
+def describe(trace, view, strip=True):
+    """What the picture shows, in a few sentences: its text alternative; ``strip`` as ``spec`` draws it."""
     choice = choose(trace, view)
     item, head = choice.item, choice.head
     H = trace.weights.shape[1]
     shown = f"all {H} heads" if len(choice.order) == H else f"{len(choice.order)} of {H} heads"
     if view.arrangement == "one":
         shown = f"head {head} alone"
+    paired = view.arrangement == "pair" and not strip  # no other head is there
+    if paired:
+        shown = f"head {head}" + f" and the {average_of(H)}" * trace.has("mean_weights")
     phrase = "difference from their average" if view.order == "difference" else around.SAID[choice.statistic][1]
-    ordered = choice.known and view.order not in UNSORTED and view.arrangement != "one"
+    ordered = choice.known and view.order not in UNSORTED and view.arrangement != "one" and not paired
     first = f", largest {phrase} first: head {choice.order[0]}" if ordered else ""
     before = ", both before dropout" if dropped_out(trace) else ""
     cell = choice.query, choice.key
@@ -197,12 +200,15 @@ def describe_average(trace, view):
     """What ``average`` shows: its text alternative."""
     choice = choose(trace, view)
     H = trace.weights.shape[1]
-    heads = f"average of {H} head{'s' if H > 1 else ''}"
     return (
-        f"Attention map of the {heads}{around.weighted(trace)}, {of_what(trace)}. "
+        f"Attention map of the {average_of(H)}{around.weighted(trace)}, {of_what(trace)}. "
         f"{_cell(trace, choice)}: {content(trace, choice.item, None, choice.query, choice.key)}."
         + _without_weight(looks_of(trace, choice.item, None), "")
     )
+
+
+def average_of(count):
+    return f"average of {count} head{'s' if count > 1 else ''}"
 
 
 def of_what(trace):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from mha_viz.export import views
 from mha_viz.export.figure import Figure
 from mha_viz.export.make import made, shown
 from mha_viz.export.paste import PROGRAMS
@@ -57,6 +58,22 @@ def test_caption_table_program_and_case_are_of_the_heads_on_screen(address, head
         program = PROGRAMS[language](one, "page")
         assert f"shown_heads = weights[0, {numbers}]" in program and f"head {numbers[0]}:" in program
     assert f"_of_head_{numbers[0]}" in PROGRAMS["pytest"](one, "page")
+
+
+def test_a_caption_of_a_comparison_says_so_and_what_a_is():
+    """The page shows A, B and B − A where something is pinned, of the heads that are chosen."""
+    said = caption(what(address="?pinned=seed%3D8"), "page")
+    assert said.startswith("Attention of A and of B, and what changed from A to B, batch item 0 of untrained layer, seed 7. A: ?seed=8.")
+    of_some = caption(what(address="?pinned=seed%3D8&heads=2,5"), "page")
+    assert ", in heads 5 and 2, batch item 0" in of_some or ", in heads 2 and 5, batch item 0" in of_some
+
+
+def test_the_alternative_text_of_a_pair_speaks_of_the_pair():
+    """No strip of all heads stands above it, as it does on the page."""
+    _, said = views.pair(what(address="?head=1"))
+    assert said.startswith("Attention maps of head 1 and the average of 8 heads, 20 queries by 20 keys. Head 1 differs")
+    _, page = views.page(what(address="?head=1"))
+    assert page.startswith("Attention maps of all 8 heads")
 
 
 def test_the_address_of_what_is_shown_shows_the_same():
