@@ -7,7 +7,7 @@ from mha_viz.analysis.compare import Change, Common, common, largest_changes
 from mha_viz.analysis.difference import difference_from_average
 from mha_viz.analysis.examples import Example, strongest
 from mha_viz.analysis.layout import WrongLayout, pytorch_error, wrong_layout
-from mha_viz.analysis.norms import norm_weighted, shown_trace, why_no_norms
+from mha_viz.analysis.norms import norm_weighted, shown_trace, why_no_norms, why_not_weighted
 from mha_viz.analysis.number import Derivation, open_number
 from mha_viz.analysis.similarity import Alike, HeadsLike, head_distances, heads_like
 from mha_viz.analysis.statistics import STATISTICS, Statistic, statistic, why_not
@@ -45,5 +45,6 @@ __all__ = [
     "what_average_hides",
     "why_no_norms",
     "why_not",
+    "why_not_weighted",
     "wrong_layout",
 ]

@@ -12,24 +12,50 @@ from mha_viz.core.memory import PART
 from mha_viz.core.rules import Wrong
 
 QUANTITY = "value-norm weight"
+SOFTMAX = "softmax weight"
 
-_shown = WeakKeyDictionary()  # Trace → the same by norms, which does not refer to it: a cycle would outlive its Trace
+_shown = WeakKeyDictionary()  # Trace → {weighting: the same by it}, which do not refer to it: a cycle would outlive its Trace
 
 
 def shown_trace(trace, view):
-    """The Trace whose maps ``view.weighting`` shows: ``trace`` itself, or for "norms" one of its ``norm_weighted`` cells.
+    """The Trace whose maps ``view.weighting`` shows: ``trace`` itself, for "softmax" one whose weights are its ``probabilities``, or
+    for "norms" one of its ``norm_weighted`` cells.
 
-    There each row is divided by its sum, so that it is a distribution: ``probabilities`` by that of its own cells, and ``weights`` by
-    the same, so that what dropout took is still missing; ``mean_weights`` is their average. A row whose values are all zero has
-    no distribution and is undefined, as one without a key is; one whose values are not finite is NaN. Every figure and statistic reads it
-    as any other Trace, and its ``quantity`` says what it is; whoever opens a single number opens that of ``plain``. Where norms are not
-    known, as ``why_no_norms`` tells, ``trace`` itself.
+    By norms each row is divided by its sum, so that it is a distribution: ``probabilities`` by that of its own cells, and
+    ``weights`` by the same, so that what dropout took is still missing; ``mean_weights`` is their average. A row whose values
+    are all zero has no distribution and is undefined, as one without a key is; one whose values are not finite is NaN. Every
+    figure and statistic reads it as any other Trace, and its ``quantity`` says what it is; whoever opens a single number
+    opens that of ``plain``. Where a weighting cannot be shown, as ``why_not_weighted`` tells, ``trace`` itself.
     """
-    if view.weighting == "weights" or why_no_norms(trace):
+    if view.weighting == "weights" or why_not_weighted(trace, view.weighting):
         return trace
-    if trace not in _shown:
-        _shown[trace] = trace.showing(QUANTITY, _rows_by_norms(trace))
-    return _shown[trace]
+    kept = _shown.setdefault(trace, {})
+    if view.weighting not in kept:
+        quantity, maps = {"softmax": (SOFTMAX, _softmax), "norms": (QUANTITY, _rows_by_norms)}[view.weighting]
+        kept[view.weighting] = trace.showing(quantity, maps(trace))
+    return kept[view.weighting]
+
+
+def why_not_weighted(trace, weighting):
+    """Why the cells of a Trace cannot be shown by this ``weighting``, None where they can."""
+    return {"weights": lambda trace: None, "softmax": why_no_softmax, "norms": why_no_norms}[weighting](trace)
+
+
+def why_no_softmax(trace):
+    """Why the softmax cannot be shown beside the weights, None where it can: it differs from them."""
+    if trace.off:
+        return "a head is off, and its softmax is not what it says"
+    same = trace.tokens.sight is not None or np.may_share_memory(trace.weights, trace.probabilities)
+    if same or np.array_equal(trace.weights, trace.probabilities, equal_nan=True):
+        return "nothing changes the weights after the softmax"
+    return None
+
+
+def _softmax(trace):
+    """The maps of ``shown_trace`` as the softmax gave them, by name."""
+    rows = trace.probabilities
+    maps = {"probabilities": rows, "weights": rows, "mean_weights": read_only(rows.mean(axis=1)), "undefined": trace.undefined}
+    return maps | {"keep_scale": None, "dropped": None}
 
 
 def by_norms(trace):

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
-from mha_viz.analysis import shown_trace, why_no_norms
+from mha_viz.analysis import shown_trace, why_not_weighted
 from mha_viz.analysis.long_maps import around, finished, in_sight, in_small
 from mha_viz.analysis.streamed import ANY
 from mha_viz.core.memory import too_long
@@ -70,8 +70,8 @@ def shown(figure):
         a = against(figure.against, view.layer)
     elif a is None:
         a = pinned_trace(of, view)
-    if view.weighting == "norms" and (missing := why_no_norms(trace)):
-        raise Wrong("weighting", "norms", f"cannot be shown: {missing}.", [{"weighting": "weights"}])
+    if not too_long(trace) and (missing := why_not_weighted(trace, view.weighting)):
+        raise Wrong("weighting", view.weighting, f"cannot be shown: {missing}.", [{"weighting": "weights"}])
     for wrong in view.misfits(*trace.shape):
         raise wrong
     return Shown(of, in_view(trace, view, figure), view, figure.heads, None if a is None else in_view(a, view, figure))

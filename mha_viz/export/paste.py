@@ -12,7 +12,7 @@ from dataclasses import replace
 from textwrap import indent
 
 from mha_viz.analysis.choice import place_of
-from mha_viz.analysis.norms import by_norms
+from mha_viz.analysis.norms import SOFTMAX, by_norms
 from mha_viz.core.memory import memory, readable_size
 from mha_viz.core.rules import Wrong
 from mha_viz.export.origins import WORDS, Need, NumPyOfSettings, OfFile, TorchOfSettings
@@ -122,10 +122,10 @@ def computed(shown, language, with_hidden=False):
     else:
         origin = OfFile(shown, language)
     trace, words = shown.trace, WORDS[language]
-    weighted = by_norms(trace)
+    weighted, softmaxed = by_norms(trace), trace.quantity == SOFTMAX
     ways = {way: [head for head, how in trace.off if how == way] for way in ("mean", "uniform", "zero")}
     heads = origin.knows_values and (bool(trace.off) or not origin.computes_output)
-    need = Need(values=heads or weighted, hidden=with_hidden or bool(ways["uniform"]), probabilities=weighted)
+    need = Need(values=heads or weighted, hidden=with_hidden or bool(ways["uniform"]), probabilities=weighted or softmaxed)
     lines = [*origin.lines(need), *["heads = weights @ V  # [N, H, L, D]"] * heads]
     lines += mean_lines(shown, ways["mean"], origin, words, heads) + uniform_lines(shown, ways["uniform"], origin, words, heads)
     lines += norm_lines(origin, words) if weighted else []
@@ -136,7 +136,15 @@ def computed(shown, language, with_hidden=False):
         lines += [f"heads[:, {ways['zero']}] *= 0"] * heads
     if heads and origin.out:
         lines += output_lines(*origin.out)
+    lines += softmax_lines(origin) if softmaxed else []
     return origin, lines
+
+
+def softmax_lines(origin):
+    """Lines that let ``weights`` be what the softmax gave; of maps alone, that is in the file beside them."""
+    if isinstance(origin, OfFile) and origin.maps_alone:
+        return [f"weights = {origin.read('probabilities')}  # [N, H, L, S], before they were changed"]
+    return ["weights = probabilities  # [N, H, L, S], before dropout"]
 
 
 def mean_lines(shown, off, origin, words, heads):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from mha_viz.analysis import STATISTICS
-from mha_viz.analysis.norms import QUANTITY, by_norms
+from mha_viz.analysis.norms import QUANTITY, SOFTMAX, by_norms
 from mha_viz.core.sight import pooling_of
 from mha_viz.figures.labels import SIZE
 from mha_viz.figures.widths import width_of
@@ -62,6 +62,8 @@ def captions(order, heads="Every head", dropout=False, known=True):
 
 def weighted(trace):
     """What a caption adds where maps show no plain attention weights: " · value-norm weighted"."""
+    if trace.quantity == SOFTMAX:
+        return " · as the softmax gave them"
     return f" · {QUANTITY}ed" if by_norms(trace) else ""
 
 

@@ -150,6 +150,9 @@ def automatic(rows, quantities):
     """
     if any(map(pooling_of, quantities)):
         return "log"
+    rows = [array for array in rows if array.size]
+    if not rows:
+        return "linear"
     peaks = np.concatenate([np.fmax.reduce(array, axis=-1, initial=0).ravel() for array in rows])  # [all rows]
     seen = np.concatenate([(array > 0).sum(axis=-1).ravel() for array in rows])  # [all rows]; NaN is not above 0
     finite = np.isfinite(peaks)

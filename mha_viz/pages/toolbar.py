@@ -17,7 +17,11 @@ SCALE_WORDS = {
     "percentile": "clipped at the 99th percentile",
     "row": "each row to its own maximum",
 }
-WEIGHTING_WORDS = {"weights": "attention weights", "norms": "value-norm weighted"}
+WEIGHTING_WORDS = {"weights": "attention weights", "softmax": "softmax, before later changes", "norms": "value-norm weighted"}
+WEIGHTING_HELP = {
+    "softmax": "Dropout, or the model itself, changed the weights after the softmax: see what it gave.",
+    "norms": "A large weight on a short vector brings little: weight × ‖v · Wᴼ‖, each row divided by its sum (Kobayashi et al. 2020).",
+}
 COLOR_WORDS = {"ink": "ink", "viridis": "Viridis", "cividis": "Cividis", "grey": "grey"}
 
 
@@ -108,14 +112,16 @@ def subset(view, H):
 
 
 def scale(trace, view):
-    from mha_viz.analysis import why_no_norms
+    from mha_viz.analysis import why_not_weighted
 
-    missing = why_no_norms(trace)
+    missing = {name: why_not_weighted(trace, name) for name in WEIGHTINGS}
+    there = [name for name, reason in missing.items() if reason is None]
     show(
-        "weighting", st.radio, "cells", view.weighting, rerun=STAGE, options=list(WEIGHTINGS), format_func=WEIGHTING_WORDS.get,
-        label_visibility="visible", disabled=missing is not None, horizontal=True,
-        help=f"Not here: {missing}." if missing else "A large weight on a short vector brings little: weight × ‖v · Wᴼ‖, each row "
-        "divided by its sum (Kobayashi et al. 2020).",
+        "weighting", st.radio, "cells", view.weighting if view.weighting in there else "weights", rerun=STAGE, options=there,
+        format_func=WEIGHTING_WORDS.get, label_visibility="visible", disabled=len(there) == 1,
+        help=" ".join(
+            about if name in there else f"Not here, {WEIGHTING_WORDS[name]}: {missing[name]}." for name, about in WEIGHTING_HELP.items()
+        ),
     )  # fmt: skip
     show(
         "scale", st.radio, "colours", view.scale, rerun=PICTURE, options=list(SCALES), format_func=SCALE_WORDS.get,

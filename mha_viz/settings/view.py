@@ -13,7 +13,7 @@ ORDERS = (
 UNSORTED = ("index", "listed")  # orders that no statistic decides
 ARRANGEMENTS = ("pair", "all", "one")
 PICTURES = ("maps", "lines")
-WEIGHTINGS = ("weights", "norms")
+WEIGHTINGS = ("weights", "softmax", "norms")
 SCALES = ("auto", "linear", "log", "percentile", "row")
 DTYPES = ("float32", "float64", "float16", "bfloat16")
 POOLINGS = ("max", "mean")
@@ -66,15 +66,17 @@ class View(Ruled):
     """How a Trace is shown. None means: choose for me, as ``mha_viz.analysis.choose`` does.
 
     ``layer`` of a model that has several; ``item`` the batch item; ``heads`` the heads shown, None all; ``order`` of them, by
-    index, as ``heads`` lists them, by difference from the average or by a head statistic; ``head`` the chosen one; ``cell`` the
-    chosen (query, key), one of them None where a token is chosen and not a cell. ``arrangement``: the strip with one head beside the
-    average, all heads large, or one head alone; ``picture``: maps or lines. ``weighting`` of the cells: the attention weights, or
-    these times the length of what each key's value adds to the output ("norms"). ``scale`` of the colours: linear, logarithmic,
-    clipped at the 99th percentile, or each row to its own maximum; "auto" is linear, and logarithmic where each cell stands for a
-    block, or where rows that see one or two keys would leave all others blank, as in an untrained causal map. ``limits`` fix its ends.
-    ``what_if`` is what is changed in the layer that is shown, as ``read_interventions`` reads it. ``pinned`` is what B is compared
-    with: the settings of A as the query part of an address ("" for the defaults). ``opened`` shows the whole derivation of the chosen
-    number; ``divisors`` offers only head counts that divide embed_dim; ``verbatim`` shows PyTorch's own error where there is one.
+    index, as ``heads`` lists them, by difference from the average or by a head statistic; ``head`` the chosen one; ``cell``
+    the chosen (query, key), one of them None where a token is chosen and not a cell. ``arrangement``: the strip with one head
+    beside the average, all heads large, or one head alone; ``picture``: maps or lines. ``weighting`` of the cells: the
+    attention weights that multiply the values, what the softmax gave before dropout or the model changed them ("softmax"), or
+    the weights times the length of what each key's value adds to the output ("norms"). ``scale`` of the colours: linear,
+    logarithmic, clipped at the 99th percentile, or each row to its own maximum; "auto" is linear, and logarithmic where each
+    cell stands for a block, or where rows that see one or two keys would leave all others blank, as in an untrained causal
+    map. ``limits`` fix its ends. ``what_if`` is what is changed in the layer that is shown, as ``read_interventions`` reads
+    it. ``pinned`` is what B is compared with: the settings of A as the query part of an address ("" for the defaults).
+    ``opened`` shows the whole derivation of the chosen number; ``divisors`` offers only head counts that divide embed_dim;
+    ``verbatim`` shows PyTorch's own error where there is one.
 
     Of maps too long to be whole, ``pooling`` says what stands for a block, its largest weight or its mean, and ``rows`` and ``columns``,
     each (start, stop), which queries and keys are in sight, None all.

@@ -20,6 +20,7 @@ from mha_viz.analysis import (
     what_average_hides,
     why_no_norms,
     why_not,
+    why_not_weighted,
 )
 from mha_viz.analysis.norms import lengths
 from mha_viz.core.attend import trace_of_call
@@ -197,3 +198,26 @@ def test_coarse_types_are_weighted_in_float32(dtype):
     trace = synthetic(SMALL, dtype=dtype)
     shown = shown_trace(trace, NORMS)
     assert shown.weights.dtype == np.float32 and shown.weights[1].sum(axis=-1) == pytest.approx(1)
+
+
+SOFTMAX = View(weighting="softmax")
+
+
+def test_the_softmax_stands_beside_weights_that_dropout_changed():
+    trace = synthetic(Settings(training=True, dropout=0.3, padding=()))
+    shown = shown_trace(trace, SOFTMAX)
+    assert shown.quantity == "softmax weight" and shown.plain.weights is trace.weights
+    np.testing.assert_array_equal(shown.weights, trace.probabilities)
+    np.testing.assert_allclose(shown.weights.sum(axis=-1), 1, atol=1e-6)
+    np.testing.assert_array_equal(shown.mean_weights, trace.probabilities.mean(axis=1))
+
+
+@pytest.mark.parametrize("changes", [{}, {"training": True, "dropout": 0.0}])
+def test_where_nothing_changed_the_weights_they_are_the_softmax(changes):
+    trace = synthetic(Settings(**changes))
+    assert shown_trace(trace, SOFTMAX) is trace and "nothing changes" in why_not_weighted(trace, "softmax")
+
+
+def test_of_a_head_that_is_off_no_softmax_is_shown():
+    off = changed(synthetic(Settings()), Intervention({2: "zero"}))
+    assert "head is off" in why_not_weighted(off, "softmax") and shown_trace(off, SOFTMAX) is off

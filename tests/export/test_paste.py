@@ -94,6 +94,13 @@ def test_what_is_changed_in_layers_of_every_kind(settings, what_if, weighting, l
 
 
 @by_language
+def test_a_program_leaves_the_softmax_behind_where_that_is_shown(language):
+    what = shown(Settings(**SMALL, training=True, dropout=0.5), View(weighting="softmax"))
+    assert what.trace.quantity == "softmax weight"
+    same_as_shown(left(what, language), what)
+
+
+@by_language
 def test_dropout_stays_missing_by_norms(language):
     what = shown(Settings(**SMALL, training=True, dropout=0.5), View(weighting="norms"))
     same_as_shown(left(what, language), what)
