@@ -101,7 +101,7 @@ def lesson(address):
     name = query.get("lesson", next(iter(LESSONS)))
     one = LESSONS[one_of("lesson", name, tuple(LESSONS))]
     *a, trace = one.traces()
-    return Source(f"the lesson “{one.title}”", (trace,)), one.view(), a[0] if a else None
+    return Source(f"the lesson “{one.title}”", (trace,)), replace(one.view(), layer=0), a[0] if a else None
 
 
 def against(spelled, layer):

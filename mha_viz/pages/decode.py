@@ -12,7 +12,7 @@ from mha_viz.pages.form import CHOICES, draw, heard
 from mha_viz.pages.fragment import fragment
 from mha_viz.pages.looked_at import begin, of_model, say_of_model, say_what_is_wrong, to_save, told, write_address
 from mha_viz.pages.looked_at import current as looked_at
-from mha_viz.pages.messages import say_not_current, say_notes, say_with_mends, say_wrong
+from mha_viz.pages.messages import say_not_current, say_notes, say_with_mends, say_wrong, say_wrong_view
 from mha_viz.pages.number_field import number_field
 from mha_viz.pages.save import OnScreen, keep_for_saving, save
 from mha_viz.pages.timed import timings
@@ -77,6 +77,7 @@ def above():
 @fragment(key="toolbar")
 def toolbar():
     """Which batch item, how the cache is kept, and the way from token to token."""
+    say_wrong_view("prompt")
     found, _ = current()
     view, token, batch = st.session_state.view, token_of(found), found.decoding.batch
     with st.container(horizontal=True, vertical_alignment="bottom", key="decode_bar"):
@@ -88,7 +89,7 @@ def toolbar():
         )  # fmt: skip
         prompt = view.prompt if view.prompt <= batch.L else batch.L
         show(
-            "prompt", number_field, "prompt", prompt, min_value=1, max_value=batch.L, width=130,
+            "prompt", number_field, "prompt", prompt, width=130,
             help="So many tokens are read in one call, as a prompt is; those after it one by one.", **visible,
         )  # fmt: skip
         show(

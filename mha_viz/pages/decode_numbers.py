@@ -5,6 +5,7 @@ from html import escape
 import numpy as np
 import streamlit as st
 
+from mha_viz.pages.messages import say_wrong_view
 from mha_viz.pages.number_field import number_field
 from mha_viz.pages.shapes import axes, named
 from mha_viz.pages.toolbar import show
@@ -120,8 +121,9 @@ def cache_grows(found, view, look):
         f"2 · layers {layers} · N {N} · G {G} · S {length:,} · D {D} · {SIZES[decoding.dtype]} bytes = <b>{total:,}</b> "
         f"({readable_size(total)}); a token takes {readable_size(cache_bytes(1, G, D, dtype=decoding.dtype))} a layer.",
     )
+    say_wrong_view("cache_layers", "cache_length")
     with st.container(horizontal=True, key="growth"):
-        options = {"label_visibility": "visible", "min_value": 1, "max_value": 100_000, "width": 150}
+        options = {"label_visibility": "visible", "width": 150}
         show("cache_layers", number_field, "layers", layers, help="Each layer keeps keys and values of its own.", **options)
         show("cache_length", number_field, "up to tokens", length, help="The longest sequence, S.", **options)
     tokens, grown = growth(D, kinds_of_heads(H, G), length, **kept)

@@ -81,10 +81,10 @@ def say_notes(notes):
         st.warning("The address says what cannot be shown: " + "  \n".join(lines), icon=":material/link_off:")
 
 
-def say_wrong_view():
-    """A control of the view that was given what it cannot take; the view stayed as it was."""
+def say_wrong_view(*fields):
+    """Say what a control of the view was given and cannot take, of these ``fields`` alone where any are named; the view stays as it was."""
     wrong = st.session_state.get("wrong_view")
-    if wrong is not None:
+    if wrong is not None and (not fields or wrong.argument in fields):
         say_error(wrong)
 
 

@@ -15,7 +15,8 @@ from mha_viz.analysis import choose
 from mha_viz.analysis.examples import strongest
 from mha_viz.recording import Cause
 from mha_viz.settings import to_address
-from mha_viz.sources.files import look, open_found, read
+from mha_viz.sources.files import look, open_found
+from mha_viz.stored import stored
 from tests.app.screen import decoded, errors, figure, held, models, page_text, press, sent, set_to, unescaped, whole, widgets
 
 
@@ -295,7 +296,7 @@ def test_code_in_a_file_is_never_run(tmp_path):
 
 
 def test_a_file_that_is_too_large_is_refused_with_the_limit(monkeypatch):
-    monkeypatch.setattr(read, "LARGEST", 1000)
+    monkeypatch.setattr(stored, "LARGEST", 1000)
     assert "at most 1,000 are read at once" in errors(opened_with("maps.npy", npy(GOOD)))[0]
 
 
