@@ -59,3 +59,12 @@ def test_nothing_breaks_and_the_picture_is_that_of_the_address(person, path):
             assert page.evaluate(PICTURES) == shown, f"{pressed}: another picture at {address}"
 
         eventually(same)
+
+
+@pytest.mark.parametrize(("path", "label"), [("", "Save"), ("?seed=9", "Heads"), ("models", "Save"), ("steps", "Save")])
+def test_a_popover_that_is_opened_while_the_page_is_still_being_drawn_stays_open(person, path, label):
+    page = person.page
+    page.goto(f"{person.address}/{path}", wait_until="commit")
+    page.get_by_role("button", name=label, exact=True).click()
+    settled(page)
+    assert page.get_by_test_id("stPopoverBody").count() == 1
