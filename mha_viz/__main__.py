@@ -47,6 +47,7 @@ def parser_of_commands(name):
 
 def status_of(given):
     from mha_viz.commands import COMMANDS
+    from mha_viz.core.memory import ran_out
     from mha_viz.core.rules import Wrong
 
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: its threads must not spin against other sessions'
@@ -54,6 +55,12 @@ def status_of(given):
         return COMMANDS[given.command].run(given)
     except Wrong as wrong:
         print(f"python -m mha_viz {given.command}: {wrong}", file=sys.stderr)
+        return 2
+    except (MemoryError, RuntimeError) as error:
+        if not ran_out(error):
+            raise
+        about = "memory ran out. Shorter sequences, fewer heads, items or numbers of a token (embed_dim) need less."
+        print(f"python -m mha_viz {given.command}: {about}", file=sys.stderr)
         return 2
 
 

@@ -86,3 +86,15 @@ def wait_until_healthy(process, url, seconds=60):
         except (urllib.error.URLError, ConnectionError, TimeoutError):
             time.sleep(0.1)
     raise RuntimeError(f"{url} did not answer within {seconds} s")
+
+
+@pytest.fixture(autouse=True)
+def same_threads():
+    """Commands that train take one thread, each in a process of its own; a test that runs one here leaves the others theirs.
+
+    With another number of threads sums are added in another order, and the last bit changes.
+    """
+    threads = sys.modules["torch"].get_num_threads() if "torch" in sys.modules else None
+    yield
+    if threads is not None:
+        sys.modules["torch"].set_num_threads(threads)

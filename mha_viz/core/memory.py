@@ -154,8 +154,7 @@ def in_memory(N, H, L, S, E, *, dtype="float32"):
     except (MemoryError, RuntimeError) as error:
         if not ran_out(error):
             raise
-        wrong = error
-    raise out_of_memory(N, H, L, S, E, dtype=dtype) from wrong
+        raise out_of_memory(N, H, L, S, E, dtype=dtype) from error
 
 
 def out_of_memory(N, H, L, S, E, *, dtype="float32", available=None):

@@ -5,6 +5,7 @@ from functools import cache
 import numpy as np
 
 from mha_viz.core.arrays import read_only
+from mha_viz.core.memory import in_memory
 
 
 class Missing(AttributeError):
@@ -28,7 +29,7 @@ class Field:
         except KeyError:
             raise Missing(f"{trace.name} has no {self.name}: its source does not know it.") from None
         if callable(value):  # two threads may both compute it; they get equal values, and either may stay
-            value = trace._fields[self.name] = value(self.name)
+            value = trace._fields[self.name] = trace._make(value, self.name)
         return value
 
     def __set__(self, trace, value):
@@ -94,6 +95,24 @@ class Trace:
     def fields(cls):
         """The names of all tensors that a Trace can hold, in the order in which they are made."""
         return tuple(name for name, field in vars(cls).items() if isinstance(field, Field))
+
+    def _make(self, make, name):
+        """The tensor that ``make`` gives for ``name``. Raises Wrong, with sizes that would fit, where memory runs out."""
+        size = self._size
+        if size is None:
+            return make(name)
+        with in_memory(*size):
+            return make(name)
+
+    @property
+    def _size(self):
+        """(N, H, L, S, E), told by what was attended with; None where the maps alone are known."""
+        if self.call is not None:
+            N, H, L, D = self.call.q.shape
+            return N, H, L, self.call.k.shape[2], H * D
+        if self.layer is None or self.batch is None:
+            return None
+        return self.batch.N, self.layer.num_heads, self.batch.L, self.batch.S, self.layer.embed_dim
 
     def forget(self):
         """Let go of every tensor that can be made again; it is, when it is read."""

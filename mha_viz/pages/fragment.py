@@ -6,6 +6,8 @@ import streamlit as st
 
 from mha_viz.core.budget import give_back
 from mha_viz.core.memory import free, ran_out, readable_size
+from mha_viz.core.rules import Wrong
+from mha_viz.export.markdown import plain
 
 
 def fragment(**how):
@@ -14,17 +16,26 @@ def fragment(**how):
 
 
 def in_memory(function):
-    """The same function; where memory runs out within it, the page says so in its place."""
+    """The same function; where memory runs out within it, the page says so in its place, with the size that would fit where one is
+    known."""
 
     @wraps(function)
     def told(*args, **kwargs):
         try:
             return function(*args, **kwargs)
+        except Wrong as wrong:
+            if not ran_out(wrong.__cause__):
+                raise
+            sized = wrong
         except (MemoryError, RuntimeError) as error:
             if not ran_out(error):
                 raise
+            sized = None
         give_back()
-        say_ran_out()
+        if sized is None:
+            say_ran_out()
+        else:
+            st.error(plain(str(sized)), icon=":material/memory:")
 
     return told
 

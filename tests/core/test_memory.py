@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from mha_viz.__main__ import main
+from mha_viz.commands import COMMANDS
 from mha_viz.core import memory as room
 from mha_viz.core.attend import attend
 from mha_viz.core.batch import Batch
@@ -152,3 +154,26 @@ def test_errors_of_another_kind_pass():
     with pytest.raises(Wrong, match="memory ran out") as caught, room.in_memory(1, 1, 2, 2, 4):
         raise MemoryError
     assert isinstance(caught.value.__cause__, MemoryError)
+
+
+@pytest.mark.parametrize("kind", [MemoryError, lambda: RuntimeError("DefaultCPUAllocator: can't allocate memory")])
+def test_a_tensor_that_memory_runs_out_for_is_wrong_with_a_size(kind):
+    def make(name):
+        raise kind()
+
+    whole = attend(Layer.random(8, 2, seed=1), Batch(np.ones((2, 6, 8), np.float32)))
+    trace = Trace({"weights": make}, layer=whole.layer, batch=whole.batch)
+    with pytest.raises(Wrong, match="memory ran out"):
+        _ = trace.weights
+    assert Trace({"weights": lambda name: whole.weights}, layer=whole.layer, batch=whole.batch).weights is whole.weights
+    maps = Trace({"weights": make})
+    with pytest.raises((MemoryError, RuntimeError)):
+        _ = maps.weights
+
+
+def test_a_command_that_memory_runs_out_for_says_so(monkeypatch, capsys):
+    def run(given):
+        raise MemoryError
+
+    monkeypatch.setattr(COMMANDS["validate"], "run", run)
+    assert main(["validate"]) == 2 and "memory ran out" in capsys.readouterr().err
