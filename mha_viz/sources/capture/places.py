@@ -45,6 +45,12 @@ class Places:
             root = self.parents[root]
         return root
 
+    def _join(self, root, whole):
+        """``root`` is part of the sequence of ``whole`` from now on; one that is its part already changes nothing."""
+        part, family = self.family(root), self.family(whole)
+        if part is not family:  # or the way up would go round in a circle
+            self.parents[part] = family
+
     def enter(self, unseen, whole, args, kwargs):
         """A module begins, which runs ``unseen`` or not. Of a ``whole`` one the input [N, L, E] is the only sequence in it."""
         first = next((x for x in (*args, *kwargs.values()) if isinstance(x, torch.Tensor)), None)
@@ -166,8 +172,7 @@ class Places:
                 self.begins[own[0]] = joined, begin
             begin += tensor.shape[dim]
             for leaf in own:
-                if self.family(leaf.root) is not joined:
-                    self.parents[self.family(leaf.root)] = joined
+                self._join(leaf.root, joined)
         axes[dim] = (joined,)
         return axes
 
@@ -205,8 +210,7 @@ class Places:
             root, numbers = there[0].root, there[0].numbers
             if root is not own[0] and numbers[0] >= 0 and (np.diff(numbers) == 1).all():
                 self.begins[own[0]] = root, int(numbers[0])
-                if self.family(own[0]) is not root:
-                    self.parents[self.family(own[0])] = root
+                self._join(own[0], root)
 
     def _goes_on(self, parts, known):
         """True where ``parts`` are what is left of a cache, ``known``, and the tokens of this step."""

@@ -7,6 +7,8 @@ from torch import nn
 from torch.nn import functional as F
 
 import mha_viz
+from mha_viz.sources.capture.axes import Axis
+from mha_viz.sources.capture.places import Places
 from tests.sources.capture.models import recorded
 
 E, H, L = 8, 2, 6
@@ -297,3 +299,11 @@ def test_a_cache_of_fixed_size_tells_which_queries_are_written_to_it(write):
             model(x)
     assert [trace.query_tokens[0] for trace in recording.traces] == [NUMBERS, ("6",), ("7", "8")]
     assert {trace.key_tokens[0] for trace in recording.traces} == {tuple("012345678")}
+
+
+def test_what_is_joined_to_its_own_part_goes_round_in_no_circle():
+    """As a model may that writes its cache into a larger one, and that back into the first."""
+    places, a, b, c = Places(), Axis(2), Axis(3), Axis(4)
+    for part, whole in ((a, b), (b, c), (c, a), (a, c), (c, b)):
+        places._join(part, whole)
+    assert len({id(places.family(root)) for root in (a, b, c)}) == 1
