@@ -20,10 +20,7 @@ LABEL_HEIGHTS = {"line": 22, "lines": 40, "percent": 22, "number": 20}  # px
 ROWS = 3  # of tiles above large maps: where labels with their percentages take more, heads are named by number alone
 SWATCH, LEGEND_LINE = 45, 22  # px of an entry of the legend before its text, and of a line of entries
 LEAST = 36  # px that such a tile has across at least
-TITLE, MIN_TITLE = (
-    28,
-    {1: 190, 2: 190, 3: 110},
-)  # px: height of a large map's title line; its width above one of so many narrow maps
+TITLE, MIN_TITLE = 28, {1: 190, 2: 190, 3: 110}  # px: height of a large map's title line; its width above one of so many narrow maps
 BAR_TICKS = 26  # px: the numbers of the colour bar beside the maps where nobody says how wide
 BAR_LYING = 62  # px: the same below the maps, with its title
 ROW_PITCH, SLANT = 14, 50  # px between lines of text; degrees

@@ -10,7 +10,7 @@ from mha_viz.settings.environment import MODELS_FOLDERS
 from mha_viz.sources.pretrained import check_named, folders, names_folder
 
 OUTSIDE = [
-    "/root", "/root/", "~", "~nosuchuser", "./model", "../model", ".", "..", r"\\host\share", "//host/share", "C:\\m", "x" * 300,
+    "/home", "/home/", "~", "~nosuchuser", "./model", "../model", ".", "..", r"\\host\share", "//host/share", "C:\\m", "x" * 300,
 ]  # fmt: skip
 
 
@@ -63,6 +63,6 @@ def test_a_name_on_the_hub_is_no_folder_and_what_was_typed_is_open():
     for name in ("gpt2", "google/bert-base", "sentence-transformers/all-MiniLM-L6-v2", "docs"):
         assert not names_folder(name)
         check_named(name, ())
-    check_named("/root", {"/root"})
+    check_named("/srv/models", {"/srv/models"})
     with pytest.raises(Wrong):
-        check_named("/root/.ssh", {"/root"})
+        check_named("/srv/models/.private", {"/srv/models"})
