@@ -2,9 +2,10 @@
 
 import pytest
 import torch
-import transformers as hf
 
 import mha_viz
+
+hf = pytest.importorskip("transformers")
 
 WORDS = [list("abcdef")]
 NUMBERS = tuple("012345")

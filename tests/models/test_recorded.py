@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 import torch
-import transformers
 
 import mha_viz
+
+transformers = pytest.importorskip("transformers")
 
 WIDE = {
     "vocab_size": 50, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "head_dim": 4,
