@@ -25,7 +25,7 @@ from mha_viz.core.memory import too_long
 from mha_viz.export.views import Shown, page
 from mha_viz.figures.serial import to_json
 from mha_viz.settings import Settings, View, from_address
-from mha_viz.sources.source import Source
+from mha_viz.sources.base import Source
 from mha_viz.sources.synthetic import peak_of, synthetic
 
 def status(name):

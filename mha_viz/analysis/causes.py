@@ -23,15 +23,14 @@ class Finding:
     queries: tuple[int, ...] = ()
 
 
-def findings(trace, settings=None):
+def findings(trace, sizes_chosen=False):
     """All Findings about a Trace: what is not finite first, since no mask is to blame for that, then what leaves no distribution; [] where
     nothing is odd.
 
-    ``settings`` are those that the Trace was made from, where it was: then somebody chose batch size and length by name, and a
-    layout cannot be swapped by mistake.
+    ``sizes_chosen``: somebody chose batch size and length by name, so that a layout cannot be swapped by mistake.
     """
     found = [*_not_finite(trace), *_all_padded(trace), *_no_key(trace), *_inverted_mask(trace), *_float_masks(trace), *_dropout(trace)]
-    if trace.batch is not None and settings is None:
+    if trace.batch is not None and not sizes_chosen:
         found += _layout(trace.batch)
     return found
 

@@ -12,7 +12,7 @@ def command(figure, shown):
     """What makes the file of this Figure of a Shown or a Measured: where this app is, or a file of the person's."""
     if isinstance(shown, Measured):
         figure = replace(figure, results=shown.name, at_length=shown.at_length)
-    elif shown.source.settings is None:
+    elif not shown.source.kind.in_address:
         figure = replace(figure, recording=shown.source.name, address=view_address_of(shown))
     else:
         figure = replace(figure, address=address_of(shown) or "?")

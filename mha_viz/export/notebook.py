@@ -26,7 +26,7 @@ from mha_viz.figures.widths import width_of
 from mha_viz.settings import View
 from mha_viz.settings.spelling import unknown
 from mha_viz.sources.axes import arranged, in_words, letters_of, looks_like_a_grid
-from mha_viz.sources.source import Source, layer_of
+from mha_viz.sources.base import Source, layer_of
 
 LOOKS = ("heads", "theme", "transparent", "title", "labels", "bar", "legend", "values", "font")  # fields of Figure that a picture takes
 BELOW, EDGE = 13, 8  # px: the size of what stands below a picture, and how far it is from the side

@@ -172,7 +172,7 @@ def how_it_is_had(shown, maps_alone):
     """The command that saves what is shown; maps alone are saved as they were before heads were put off."""
     view = View(layer=shown.view.layer, what_if="" if maps_alone else shown.view.what_if)
     name = " ".join(shown.source.name.split())  # a comment ends where its line does
-    if shown.source.settings is not None:
+    if shown.source.kind.in_address:
         told = f'--address "{address_of(type(shown)(shown.source, shown.trace, view))}"'
     elif Path(name).suffix[1:].isalnum():  # the name of a file, and not the title of a lesson
         address = urlencode(to_address(**vars(view)))

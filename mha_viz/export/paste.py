@@ -18,7 +18,6 @@ from mha_viz.core.rules import Wrong
 from mha_viz.export.origins import WORDS, Need, NumPyOfSettings, OfFile, TorchOfSettings
 from mha_viz.export.pytest_case import case
 from mha_viz.export.views import Shown
-from mha_viz.settings import Settings
 from mha_viz.sources.source import pinned
 
 
@@ -27,7 +26,7 @@ def program(shown, language, view="page"):
 
     Raises Wrong of a long sequence that no seed draws.
     """
-    if shown.sight is not None and not isinstance(shown.source.settings, Settings):
+    if shown.sight is not None and not shown.source.kind.seeded:
         rule = "would read a file with every weight of a long sequence, and there is none: a recording holds what they are made of."
         raise Wrong("code", language, rule)
     origin, lines = computed(shown, language)
@@ -46,7 +45,7 @@ def program(shown, language, view="page"):
 def shown_a(shown):
     """The Shown of A where programs compute both: two settings of one layer of Explore whose weights are of one shape; else None."""
     alike = shown.a is not None and shown.a.plain.shape == shown.trace.plain.shape
-    if not alike or shown.view.pinned is None or not isinstance(shown.source.settings, Settings):
+    if not alike or shown.view.pinned is None or not shown.source.kind.seeded:
         return None
     source, view = pinned(shown.source, shown.view)
     return Shown(source, shown.a, replace(view, weighting=shown.view.weighting))
@@ -117,10 +116,8 @@ def together(*imports):
 
 def computed(shown, language, with_hidden=False):
     """(the origin of the weights, the lines that compute what is shown); ``with_hidden`` leaves ``hidden`` behind where any key is."""
-    if isinstance(shown.source.settings, Settings):
-        origin = (NumPyOfSettings if language == "numpy" else TorchOfSettings)(shown)
-    else:
-        origin = OfFile(shown, language)
+    of_settings = NumPyOfSettings if language == "numpy" else TorchOfSettings
+    origin = of_settings(shown) if shown.source.kind.seeded else OfFile(shown, language)
     trace, words = shown.trace, WORDS[language]
     weighted, softmaxed = by_norms(trace), trace.quantity == SOFTMAX
     ways = {way: [head for head, how in trace.off if how == way] for way in ("mean", "uniform", "zero")}

@@ -16,7 +16,7 @@ from mha_viz.figures.compare import describe_difference, difference_spec
 from mha_viz.figures.drawn_lines import describe_average as describe_average_lines
 from mha_viz.figures.drawn_lines import describe_lines
 from mha_viz.settings import View
-from mha_viz.sources.source import Source
+from mha_viz.sources.base import Source
 
 MEAN = "mean"  # among the heads of a figure: their average
 

@@ -5,7 +5,7 @@ from urllib.parse import quote, urlencode
 
 from mha_viz.export.markdown import plain_in_a_file
 from mha_viz.figures.around import seen
-from mha_viz.settings import STEPS, Settings, to_address
+from mha_viz.settings import STEPS, to_address
 from mha_viz.studies.validation import app_version
 
 TOLD = {  # of a view, what it is called; {heads} are those that are shown
@@ -17,18 +17,6 @@ TOLD = {  # of a view, what it is called; {heads} are those that are shown
     "steps": "Step by step: {step}", "window": "A window of the attention of head {head}",
     "decode": "Decoding with a KV cache", "curves": "Training",
 }  # fmt: skip
-SAID = {  # of a mask, by the field of Settings
-    "causal": lambda s: "causal" if s.causal else "",
-    "window": lambda s: f"window of {s.window}" if s.window is not None else "",
-    "padding": lambda s: f"{padded(s)} padded tokens per item, {s.padding_side}" if any(s.padding) else "",
-    "attn_mask": lambda s: "a mask of its own" if s.attn_mask else "",
-}
-
-
-def padded(s):
-    """How many tokens of each batch item are padded: those that are not named have none."""
-    return ", ".join(map(str, (*s.padding, *[0] * (s.N - len(s.padding)))))
-
 
 def caption(shown, name):
     """A caption of the view called ``name``: what is seen, of what, the shape of its weights, and what computed it."""
@@ -46,7 +34,7 @@ def caption(shown, name):
         parts.append(f"A: ?{shown.view.pinned}.")
     if shown.sight is not None:
         parts.append(seen(trace)[0].removeprefix(" · ").capitalize() + ".")
-    parts.append(f"Weights [N, H, L, S] = [{N}, {H}, {L}, {S}]{masks(shown.source.settings)}.")
+    parts.append(f"Weights [N, H, L, S] = [{N}, {H}, {L}, {S}]{masks(shown.source)}.")
     address = address_of(shown)
     if address:
         parts.append(f"Settings: {address}.")
@@ -80,19 +68,16 @@ def _listed(heads):
     return f"heads {', '.join(before)} and {last}" if before else f"head {last}"
 
 
-def masks(settings):
-    said = [words for tell in SAID.values() if (words := tell(settings))] if isinstance(settings, Settings) else []
+def masks(of):
+    said = of.kind.masks(of.settings)
     return f"; {', '.join(said)}" if said else ""
 
 
 def address_of(shown):
     """The address that shows the same, from the "?" on; "" for a file, and where all is as it is at first."""
-    settings = shown.source.settings
-    if settings is None:
+    if not shown.source.kind.in_address:
         return ""
-    kind = type(settings).__name__.lower()
-    told = {} if isinstance(settings, Settings) else {"source": kind}
-    told |= to_address(type(settings), **vars(settings)) | to_address(**vars(shown.view))
+    told = shown.source.address | to_address(**vars(shown.view))
     return f"?{urlencode(told)}" if told else ""
 
 

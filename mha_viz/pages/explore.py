@@ -11,7 +11,7 @@ from mha_viz.pages.shapes import mode, shape_strip
 from mha_viz.pages.stage import Subject, choose_cells, for_table, heads_and_average
 from mha_viz.pages.statistics_table import statistics_table
 from mha_viz.pages.toolbar import toolbar
-from mha_viz.sources.source import Source, source_name
+from mha_viz.sources.base import Source, kind_of
 
 
 def page():
@@ -47,7 +47,7 @@ def stage():
     """What is shown. The controls of the view draw this alone."""
     settings, trace, _ = current()
     with st.container(key="stage"):
-        of = Source(source_name(settings), (trace,), settings)
+        of = Source(kind_of(settings).called(settings), (trace,), settings)
         heads_and_average(
             Subject(of, 0, settings, draft.spelled, draft.unspelled, lambda other, _: trace_of(other)), paint_and_choose
         )

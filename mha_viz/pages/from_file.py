@@ -13,16 +13,9 @@ from mha_viz.pages.messages import say_error
 from mha_viz.pages.number_field import number_field
 from mha_viz.settings import View
 from mha_viz.settings.environment import FILE
-from mha_viz.settings.rules import ruled
+from mha_viz.sources.files.kind import Opened
 
 TYPES = ["safetensors", "pt", "pth", "npy", "npz", "txt", "json"]
-
-
-@dataclass(frozen=True)
-class Opened:
-    """``file`` is the name of one that was opened in this session, "" for none."""
-
-    file: str = ruled("", lambda argument, value: value)
 
 
 def sidebar():

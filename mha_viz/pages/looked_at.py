@@ -17,7 +17,7 @@ from mha_viz.pages.places import enter, link
 from mha_viz.pages.shapes import mode
 from mha_viz.pages.warm import warm_up
 from mha_viz.settings import Settings
-from mha_viz.sources.source import Source, source_name
+from mha_viz.sources.base import Source, kind_of
 
 KINDS = {"explore": "Explore's layer", "models": "A model's layer"}
 
@@ -82,7 +82,7 @@ def to_save(looked, view):
     from mha_viz.export.views import Shown
 
     if looked.settings is not None:
-        of = Source(source_name(looked.settings), (looked.trace,), looked.settings)
+        of = Source(kind_of(looked.settings).called(looked.settings), (looked.trace,), looked.settings)
     else:
         of = replace(model.looked_at(), traces=unchanged().traces)
         if hasattr(of.settings, "interventions"):

@@ -88,11 +88,11 @@ def say_wrong_view(*fields):
         say_error(wrong)
 
 
-def say_findings(trace, settings):
+def say_findings(trace, sizes_chosen):
     """What is odd about this call, each with its cause."""
     from mha_viz.analysis.causes import findings
 
-    said = [finding.sentence for finding in findings(trace, settings)]
+    said = [finding.sentence for finding in findings(trace, sizes_chosen)]
     if said:
         st.warning("  \n".join(map(plain, said)), icon=":material/warning:")
 

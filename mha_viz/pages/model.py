@@ -13,7 +13,7 @@ from mha_viz.pages.messages import say_error, say_notes
 from mha_viz.pages.stage import changed_trace
 from mha_viz.pages.toolbar import show
 from mha_viz.pages.warm import warm_up
-from mha_viz.sources.source import Source
+from mha_viz.sources.base import Source
 
 SOURCES = {"trained": from_trained, "pretrained": from_pretrained, "file": from_file}
 WORDS = {"trained": "shipped", "pretrained": "pretrained", "file": "file"}

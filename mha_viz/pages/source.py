@@ -11,8 +11,8 @@ import streamlit as st
 
 from mha_viz.core.rules import Wrong, one_of
 from mha_viz.pages.form import give, heard, renew
-from mha_viz.pages.from_file import Opened
 from mha_viz.settings import View, from_address, to_address
+from mha_viz.sources.files.kind import Opened
 from mha_viz.sources.pretrained import Pretrained
 from mha_viz.sources.trained import Trained
 

@@ -21,7 +21,7 @@ from mha_viz.pages.warm import visitor
 from mha_viz.settings import View, read, to_address
 from mha_viz.settings.interventions import read_interventions, told
 from mha_viz.settings.view import PLACE
-from mha_viz.sources.source import Source
+from mha_viz.sources.base import Source
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ def heads_and_average(subject, choose_cells, on_look=None):
             say_error(wrong)
         say_notes(wrong_pin)
         if trace.tokens.sight is None:  # or the whole mask would have to be read
-            say_findings(changed, subject.settings)
+            say_findings(changed, subject.source.kind.seeded)
         if changed is not subject.trace:
             what = told(read_interventions(view.what_if))
             st.caption(

@@ -61,10 +61,10 @@ def stage():
 
 def checks(settings, trace):
     """The checks of Explore's layer."""
-    from mha_viz.sources.source import Source, source_name
+    from mha_viz.sources.base import Source, kind_of
 
     address = draft.spelled(settings)
-    of = Source(source_name(settings), (trace,), settings)
+    of = Source(kind_of(settings).called(settings), (trace,), settings)
     command = f"--address {quote(f'?{address}')}" if address else ""
     checked(Checked(of, 0, st.session_state.view.what_if, command, settings.batch_first))
 

@@ -1,54 +1,26 @@
 """A source by its spelling: settings, the address of a page, or a file. What a command line opens, and what is said of it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from mha_viz.core.intervention import changed
 from mha_viz.core.json_text import parse_json
 from mha_viz.core.rules import Wrong
 from mha_viz.recording import Recording
-from mha_viz.settings import Settings, View, from_address, from_values
-from mha_viz.settings.interventions import read_interventions
+from mha_viz.settings import View, from_address, from_values
 from mha_viz.settings.view import PLACE
-from mha_viz.sources.synthetic import synthetic
-from mha_viz.sources.trained import Trained, trained
-
-
-@dataclass(frozen=True, eq=False)
-class Source:
-    """What is looked at: its ``name``, its layers as ``traces``, the ``settings`` that it was made from, which are Settings, Trained,
-    Pretrained, or None for a file, and ``notes``, sentences without which it should not be read."""
-
-    name: str
-    traces: tuple
-    settings: object = None
-    notes: tuple[str, ...] = ()
+from mha_viz.sources.base import Source, changed_by, kind_named, kind_of, layer_of
 
 
 def source(settings):
-    """The Source of these Settings, Trained or Pretrained, or of a Recording. Raises Wrong where it cannot be had."""
+    """The Source of these settings of any kind, or of a Recording. Raises Wrong where it cannot be had."""
     if isinstance(settings, Recording):
         return Source("recording", settings.traces, notes=tuple(settings.notes))
-    if isinstance(settings, Settings):
-        return Source(source_name(settings), (synthetic(settings),), settings)
-    if isinstance(settings, Trained):
-        recording = trained(settings).recording
-        return Source(settings.model, recording.traces, settings, tuple(recording.notes))
-    from mha_viz.sources.pretrained import pretrained
-
-    recording = pretrained(settings)
-    return Source(settings.name, recording.traces, settings, tuple(recording.notes))
-
-
-def source_name(settings):
-    """What the layer of these Settings is called."""
-    return "tiny layer, worked by hand" if settings.case == "tiny" else f"untrained layer, seed {settings.seed}"
+    return kind_of(settings).open(settings)
 
 
 def source_of_file(path, **answers):
-    """The Source of a file: Settings as JSON (a "source" among them, "trained" or "pretrained", makes it those), a recording, weights or
-    maps.
+    """The Source of a file: settings as JSON (of a kind that "source" among them names), a recording, weights or maps.
 
     ``answers`` answer what weights and maps do not say, by its field. Raises Wrong where it is none of these, or where something has to
     be asked that nobody has answered.
@@ -59,8 +31,8 @@ def source_of_file(path, **answers):
         if isinstance(held, dict):
             for name, value in answers.items():
                 raise Wrong(name, value, "is for a file of weights; settings say it themselves.", [{name: None}])
-            kind = kind_of(held.pop("source", None))
-            return source(from_values(held, kind))
+            kind = _spelled(held.pop("source", None))
+            return source(from_values({**kind.fixed, **kind.first, **held}, kind.settings))
     from mha_viz.sources.files import look, open_found
 
     found = look(path.name, path)
@@ -85,13 +57,8 @@ def source_of_address(text):
     Raises Wrong for a value that is bad, or where it names a file, which an address does not hold.
     """
     path, query = _taken_apart(text)
-    on_models = urlsplit(path).path.rstrip("/").endswith("models")
-    kind = kind_of(query.pop("source", "trained" if on_models else None))
-    fields, view, notes = from_address(query, kind)
-    if notes:
-        raise notes[0]
-    view = View(**view)
-    return changed_by(source(kind(**fields)), view), view
+    settings, view = _read(query, path)
+    return changed_by(source(settings), view), view
 
 
 def view_of_address(text):
@@ -112,14 +79,23 @@ def _taken_apart(text):
         raise Wrong("address", text, 'must spell settings, as in "?seed=8&causal=1".') from None
 
 
-def changed_by(of, view):
-    """The same Source with what this View changes in one layer of it."""
-    asked = read_interventions(view.what_if)
-    if view.layer >= len(asked) or view.layer >= len(of.traces):
-        return of
-    traces = list(of.traces)
-    traces[view.layer] = changed(traces[view.layer], asked[view.layer])
-    return replace(of, traces=tuple(traces))
+def _read(query, path=""):
+    """(settings, View) that the query part of an address spells, by name; at the ``path`` of Models it is of a shipped model unless it
+    names a source. Raises Wrong for the first value that is bad."""
+    on_models = urlsplit(path).path.rstrip("/").endswith("models")
+    kind = _spelled(query.pop("source", "trained" if on_models else None))
+    fields, view, notes = from_address(query, kind.settings)
+    if notes:
+        raise notes[0]
+    return kind.made(**fields), View(**view)
+
+
+def _spelled(name):
+    """The Kind of this name. Raises Wrong for one that an address or settings cannot hold."""
+    kind = kind_named(name)
+    if not kind.in_address:
+        raise Wrong("source", name, "is a file, which no address holds: name the file itself.")
+    return kind
 
 
 def pinned_trace(of, view):
@@ -133,32 +109,8 @@ def pinned_trace(of, view):
 def pinned(of, view):
     """(Source, View) of what this View of a Source has pinned as A. Raises Wrong where it is none."""
     _, query = _taken_apart(f"?{view.pinned}")
-    kind = Settings if of.settings is None else type(of.settings)
-    fields, place, notes = from_address({name: value for name, value in query.items() if of.settings or name in PLACE}, kind)
-    if notes:
-        raise notes[0]
-    place = View(**place)
-    return changed_by(of if of.settings is None else source(kind(**fields)), place), place
-
-
-def layer_of(of, layer):
-    """The Trace of one ``layer``; raises Wrong where the Source has none of that number."""
-    count = len(of.traces)
-    if not count:
-        raise Wrong("attention", of.name, "holds no attention: nothing was recorded, or the block that records has not ended yet.")
-    if layer >= count:
-        there = "is 1, layer 0" if count == 1 else f"are {count}, from 0 to {count - 1}"
-        raise Wrong("layer", layer, f"points to no layer of {of.name}: there {there}.", [{"layer": count - 1}])
-    return of.traces[layer]
-
-
-def kind_of(name):
-    """The dataclass of settings of the source of this name, Settings for None."""
-    from mha_viz.sources.pretrained import Pretrained
-
-    kinds = {None: Settings, "trained": Trained, "pretrained": Pretrained}
-    if name == "file":
-        raise Wrong("source", name, "is a file, which no address holds: name the file itself.")
-    if not isinstance(name, str | None) or name not in kinds:
-        raise Wrong("source", name, "must be trained or pretrained.", [{"source": "trained"}, {"source": "pretrained"}])
-    return kinds[name]
+    if not of.kind.in_address:
+        place = view_of_address("?" + urlencode({name: value for name, value in query.items() if name in PLACE}))
+        return changed_by(of, place), place
+    settings, place = _read(of.kind.spelling | query)
+    return changed_by(source(settings), place), place

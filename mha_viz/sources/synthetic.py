@@ -21,6 +21,8 @@ from mha_viz.core.memory import (
 )
 from mha_viz.core.rules import Wrong, of_kind
 from mha_viz.settings import Settings, read_mask
+from mha_viz.settings.settings import TINY
+from mha_viz.sources.base import NOT_GENERATED, NOTHING, Kind, Source
 from mha_viz.sources.tiny import TOKENS, tiny_layer
 
 PAD = "<pad>"
@@ -160,3 +162,47 @@ def positional_encoding(length, width):
     encoding = np.empty((length, width), np.float32)
     encoding[:, 0::2], encoding[:, 1::2] = np.sin(angle), np.cos(angle[:, : width // 2])
     return encoding
+
+
+class Synthetic(Kind):
+    """Layers of Settings: nothing is trained, and a seed or a pencil gives every number."""
+
+    settings = Settings
+    seeded = True
+
+    def __init__(self, name, title, first=NOTHING):
+        self.name, self.title, self.fixed, self.first = name, title, {"case": name}, first
+
+    def called(self, settings):
+        """What the layer is called: its seed is all that tells it from another."""
+        return "tiny layer, worked by hand" if settings.case == "tiny" else f"untrained layer, seed {settings.seed}"
+
+    def open(self, settings):
+        return Source(self.called(settings), (synthetic(settings),), settings)
+
+    def masks(self, settings):
+        s = settings
+        padded = ", ".join(map(str, (*s.padding, *[0] * (s.N - len(s.padding)))))  # items that are not named have none
+        said = {
+            "causal": s.causal,
+            f"window of {s.window}": s.window is not None,
+            f"{padded} padded tokens per item, {s.padding_side}": any(s.padding),
+            "a mask of its own": s.attn_mask,
+        }
+        return [words for words, there in said.items() if there]
+
+    def to_decode(self, settings):
+        from mha_viz.analysis.decoding import decodable
+
+        return decodable(settings), {"training": settings.training, "seed": settings.seed}
+
+    def versions(self, settings):
+        return {
+            "model": f"{self.called(settings)} (no trained weights)",
+            "tokenizer": "none: words are split at white space",
+            "generation": NOT_GENERATED,
+        }
+
+
+RANDOM = Synthetic("random", "untrained layer, random weights")
+TINY_CASE = Synthetic("tiny", "tiny case, worked by hand", TINY)

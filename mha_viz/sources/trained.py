@@ -9,8 +9,21 @@ from mha_viz.core.rules import Wrong, of_kind
 from mha_viz.recording import Recording
 from mha_viz.settings.interventions import read_interventions, told, typed_interventions, write_interventions
 from mha_viz.settings.rules import LARGEST_SEED, Ruled, choice, number, optional, ruled, split_words, typed_words
-from mha_viz.sources.models import MODELS, Scores, forward, is_right, kept_step, log_softmax, parameters, record, score
-from mha_viz.sources.tasks import PAD, SHOWN, TASKS, UNASKED
+from mha_viz.sources.base import NOT_GENERATED, Kind, Source, digest
+from mha_viz.sources.models import (
+    DATA,
+    HELD_OUT_COUNT,
+    MODELS,
+    Scores,
+    forward,
+    is_right,
+    kept_step,
+    log_softmax,
+    parameters,
+    record,
+    score,
+)
+from mha_viz.sources.tasks import HELD_OUT, PAD, SHOWN, TASKS, TRAINING, UNASKED
 
 MOST_ITEMS = 64
 
@@ -176,3 +189,74 @@ def fitted(task, line):
     if len(opening + body + padding) > task.length:
         rules.append(f"holds a line of {len(line)} tokens, and the model knows {task.length} positions.")
     return right, rules[0] if rules else None
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """What the checks of a trained model are asked about: its ``settings``, and the sequences that it is scored on."""
+
+    settings: Trained
+    name: str = "model"
+
+    @property
+    def model(self):
+        return MODELS[self.settings.model]
+
+    def scored(self, changes=None):
+        """The Scores of the model with these Interventions, one per layer; with those of its settings for None."""
+        s = self.settings
+        return score(self.model, parameters(s.model, s.snapshot), s.changes if changes is None else changes)
+
+    @property
+    def sequences(self):
+        """[count, L] the sequences that it is scored on."""
+        return TASKS[self.model.task].examples(HELD_OUT, 0, HELD_OUT_COUNT)
+
+    @property
+    def training(self):
+        """[count, L] those that training drew, None where that is not on record."""
+        return training_sequences(self.settings.model)
+
+
+@lru_cache(maxsize=2)
+def training_sequences(name):
+    """[count, L] every sequence that training the shipped model ``name`` drew, drawn again from its seed."""
+    recipe, task = record(name)["recipe"], TASKS[MODELS[name].task]
+    rng = np.random.default_rng((TRAINING, recipe["seed"]))
+    return np.concatenate([task.draw(rng, recipe["batch_size"]) for _ in range(recipe["steps"])])
+
+
+class Shipped(Kind):
+    """Models that come with the app, each trained on one small task."""
+
+    name = "trained"
+    title = "shipped"
+    settings = Trained
+
+    def called(self, settings):
+        return settings.model
+
+    def open(self, settings):
+        recording = trained(settings).recording
+        return Source(self.called(settings), recording.traces, settings, tuple(recording.notes))
+
+    def unchanged(self, settings):
+        return replace(settings, interventions="")
+
+    def curves(self, settings):
+        return training_curves(settings)
+
+    def held_out(self, settings):
+        return HeldOut(settings)
+
+    def versions(self, settings):
+        path, made = DATA / f"{settings.model}.safetensors", record(settings.model)
+        kept = "final weights" if settings.snapshot is None else f"after {settings.snapshot} steps"
+        return {
+            "model": f"{settings.model}, {kept}, sha256 {digest(path)}, made by `{made['command']}`",
+            "tokenizer": f"none: {len(MODELS[settings.model].vocabulary)} tokens, split at white space",
+            "generation": NOT_GENERATED,
+        }
+
+
+SHIPPED = Shipped()

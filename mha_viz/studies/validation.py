@@ -1,11 +1,9 @@
 """What is said of a source that is validated: the checks of its layers, those of its own, and the versions to pin."""
 
-import hashlib
 import platform
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 
@@ -18,12 +16,9 @@ from mha_viz.analysis.validation.check import Cannot, Measured, gap, question, r
 from mha_viz.core.attend import attend
 from mha_viz.core.batch import Batch
 from mha_viz.core.intervention import Intervention
-from mha_viz.settings import Settings
 from mha_viz.sources import models
-from mha_viz.sources.models import MODELS, parameters, score
-from mha_viz.sources.tasks import HELD_OUT, TASKS, TRAINING
+from mha_viz.sources.models import MODELS
 from mha_viz.sources.tiny import TOKENS, tiny_layer
-from mha_viz.sources.trained import Trained
 
 # Query 0 of head 0, to three digits, by what multiplies the tokens: softmax of (2, 3, 3) / √2, and of (2000, 2001000, 1002000) / √2,
 # where exp without a shift is ∞.
@@ -36,9 +31,10 @@ def validate(of, layer=None):
     yield tiny.ask(Tiny())
     for trace in of.traces if layer is None else of.traces[layer : layer + 1]:
         yield from checks(trace)
-    if isinstance(of.settings, Trained):
-        for one in OF_TRAINED:
-            yield one.ask(Held(of.settings))
+    held_out = of.kind.held_out(of.settings)
+    if held_out is not None:
+        for one in OF_HELD_OUT:
+            yield one.ask(held_out)
 
 
 def by_group(done):
@@ -52,7 +48,7 @@ def by_group(done):
 
 def count(of):
     """How many Checks ``validate`` makes of one layer of this source."""
-    return 1 + len(QUESTIONS) + (len(OF_TRAINED) if isinstance(of.settings, Trained) else 0)
+    return 1 + len(QUESTIONS) + (0 if of.kind.held_out(of.settings) is None else len(OF_HELD_OUT))
 
 
 @dataclass(frozen=True)
@@ -82,30 +78,9 @@ def tiny(s):
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Held:
-    """What the checks of a trained model are asked about: its ``settings``, and the sequences that it is scored on."""
-
-    settings: Trained
-    name: str = "model"
-
-    def scored(self, changes=()):
-        s = self.settings
-        return score(MODELS[s.model], parameters(s.model, s.snapshot), changes)
-
-    @property
-    def held_out(self):
-        return TASKS[MODELS[self.settings.model].task].examples(HELD_OUT, 0, models.HELD_OUT_COUNT)
-
-    @property
-    def training(self):
-        return training_sequences(self.settings.model)
-
-
 @question("held_out_score", "On held-out data the model beats uniform attention")
 def held_out_score(s):
-    model = MODELS[s.settings.model]
-    found = s.scored(s.settings.changes)
+    model, found = s.model, s.scored()
     uniform = Intervention({head: "uniform" for head in range(model.num_heads)})
     beside = s.scored((uniform,) * model.num_layers)
     mean, base = (float(np.mean(list(one.accuracy.values()))) for one in (found, beside))
@@ -120,12 +95,12 @@ def held_out_score(s):
 
 @question("held_out_one_head", "On held-out data several heads beat one")
 def held_out_one_head(s):
-    model, single = MODELS[s.settings.model], "look-both-ways-1"
+    model, single = s.model, "look-both-ways-1"
     if model.num_heads == 1:
         raise Cannot("The model has one head.")
     if model.task != MODELS[single].task:
         raise Cannot("No model with one head was trained on this task: there is nothing to stand beside it.")
-    both = s.scored(s.settings.changes).accuracy, models.record(single)["final"]["accuracy"]
+    both = s.scored().accuracy, models.record(single)["final"]["accuracy"]
     mean, base = (float(np.mean(list(one.values()))) for one in both)
     said = f"{mean:.3f} of the answers are right; with one head and as many parameters {base:.3f}."
     return Measured(
@@ -136,7 +111,7 @@ def held_out_one_head(s):
 
 @question("held_out_disjoint", "The held-out data was never trained on")
 def held_out_disjoint(s):
-    seen, held = s.training, s.held_out
+    seen, held = s.training, s.sequences
     if seen is None:
         raise Cannot("How this model was trained is not on record here.")
     both = len({row.tobytes() for row in held} & {row.tobytes() for row in seen})
@@ -146,15 +121,7 @@ def held_out_disjoint(s):
     )  # fmt: skip
 
 
-OF_TRAINED = (held_out_score, held_out_one_head, held_out_disjoint)
-
-
-@lru_cache(maxsize=2)
-def training_sequences(name):
-    """[count, L] every sequence that training the shipped model ``name`` drew, drawn again from its seed."""
-    recipe, task = models.record(name)["recipe"], TASKS[MODELS[name].task]
-    rng = np.random.default_rng((TRAINING, recipe["seed"]))
-    return np.concatenate([task.draw(rng, recipe["batch_size"]) for _ in range(recipe["steps"])])
+OF_HELD_OUT = (held_out_score, held_out_one_head, held_out_disjoint)
 
 
 def versions(of):
@@ -165,47 +132,7 @@ def versions(of):
             found[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
-    settings = of.settings
-    none = "none: nothing is generated here"
-    if settings is None:
-        return found | {"model": "a recording: not known", "tokenizer": "not known", "generation": "not known"}
-    if isinstance(settings, Settings):
-        return found | {
-            "model": f"{of.name} (no trained weights)",
-            "tokenizer": "none: words are split at white space",
-            "generation": none,
-        }
-    if isinstance(settings, Trained):
-        path, made = models.DATA / f"{settings.model}.safetensors", models.record(settings.model)
-        kept = "final weights" if settings.snapshot is None else f"after {settings.snapshot} steps"
-        about = f"{settings.model}, {kept}, sha256 {digest(path)}, made by `{made['command']}`"
-        words = f"none: {len(MODELS[settings.model].vocabulary)} tokens, split at white space"
-        return found | {"model": about, "tokenizer": words, "generation": none}
-    return found | pretrained_versions(settings)
-
-
-def pretrained_versions(settings):
-    """Model, tokenizer and generation settings of a pretrained model that was loaded."""
-    from mha_viz.sources.pretrained.load import folder_of, load
-
-    loaded, folder = load(settings.name), folder_of(settings.name)
-    files = sorted(path for pattern in ("*.safetensors", "*.gguf", "*.bin") for path in folder.glob(pattern))
-    hashes = ", ".join(f"{path.name} sha256 {digest(path)}" for path in files)
-    vocabulary = folder / "tokenizer.json"
-    generation = getattr(loaded.model, "generation_config", None)
-    return {
-        "model": f"{settings.name}: {type(loaded.model).__name__}, float32, eager attention; {hashes}",
-        "tokenizer": "none: tokens are numbers"
-        if loaded.tokenizer is None
-        else f"{type(loaded.tokenizer).__name__}, {len(loaded.tokenizer)} tokens"
-        + (f", tokenizer.json sha256 {digest(vocabulary)}" if vocabulary.is_file() else ""),
-        "generation": "none: nothing is generated here" if generation is None else str(generation.to_diff_dict()),
-    }
-
-
-def digest(path):
-    with Path(path).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+    return found | of.kind.versions(of.settings)
 
 
 def app_version():
@@ -232,8 +159,7 @@ def report(of, done):
 
 def found(of):
     """(the name of the layer, a sentence) for everything odd about a layer of this source that the pages say beside its picture."""
-    settings = of.settings if isinstance(of.settings, Settings) else None
-    return [(trace.name, finding.sentence) for trace in of.traces for finding in findings(trace, settings)]
+    return [(trace.name, finding.sentence) for trace in of.traces for finding in findings(trace, sizes_chosen=of.kind.seeded)]
 
 
 def as_json(check: Check):

@@ -11,7 +11,7 @@ from mha_viz.analysis.validation import QUESTIONS, Subject, contract_text
 from mha_viz.analysis.validation.gradients import head_norms
 from mha_viz.pages import checked, warm
 from mha_viz.sources.source import source
-from mha_viz.studies.validation import OF_TRAINED, validate
+from mha_viz.studies.validation import OF_HELD_OUT, validate
 from tests.app.screen import APP, AppTest, models, page_text, press, set_to, to_page, unescaped
 
 SMALL = {"embed_dim": "8", "num_heads": "2", "batch_size": "2", "seq_len": "4", "padding": "1"}
@@ -160,7 +160,7 @@ def test_a_layer_of_a_shipped_model_and_its_scores():
     at = at.run()
     assert not at.exception
     of = source(Trained("look-both-ways-2"))
-    assert shows(at, of) and len(rows(at)) == len(QUESTIONS) + 1 + len(OF_TRAINED)
+    assert shows(at, of) and len(rows(at)) == len(QUESTIONS) + 1 + len(OF_HELD_OUT)
     assert "--address '?source=trained&model=look-both-ways-2'" in page_text(at)
 
 

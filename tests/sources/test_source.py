@@ -8,7 +8,8 @@ import pytest
 from mha_viz import Settings, View, Wrong, synthetic, trained
 from mha_viz.core.json_text import parse_json
 from mha_viz.settings import to_address, to_json
-from mha_viz.sources.source import changed_by, source, source_of_address, source_of_file, view_of_address
+from mha_viz.sources.base import changed_by
+from mha_viz.sources.source import source, source_of_address, source_of_file, view_of_address
 from mha_viz.sources.trained import Trained
 
 SMALL = Settings(embed_dim=8, num_heads=2, batch_size=2, seq_len=4, padding=(1,))

@@ -13,10 +13,9 @@ from mha_viz.analysis.validation import QUESTIONS
 from mha_viz.core.maps import trace_of_maps
 from mha_viz.settings.settings import TINY
 from mha_viz.sources.source import source, source_of_file
-from mha_viz.sources.trained import Trained
-from mha_viz.studies import training, validation
+from mha_viz.sources.trained import HeldOut, Trained, training_sequences
+from mha_viz.studies import training
 from mha_viz.studies.validation import (
-    Held,
     Tiny,
     held_out_disjoint,
     held_out_one_head,
@@ -154,22 +153,22 @@ def test_the_tiny_case_finds_a_softmax_that_overflows(monkeypatch):
 
 def test_a_model_that_does_no_better_than_uniform_attention_is_found():
     off = {head: "uniform" for head in range(2)}
-    found = held_out_score.ask(Held(replace(MODEL, interventions=(Intervention(off),))))
+    found = held_out_score.ask(HeldOut(replace(MODEL, interventions=(Intervention(off),))))
     assert found.verdict == "fail" and found.figure == found.least
-    assert held_out_score.ask(Held(MODEL)).verdict == "pass"
+    assert held_out_score.ask(HeldOut(MODEL)).verdict == "pass"
 
 
 def test_a_model_that_does_no_better_than_one_head_is_found():
-    assert held_out_one_head.ask(Held(MODEL)).verdict == "pass"
-    assert held_out_one_head.ask(Held(replace(MODEL, snapshot=0))).verdict == "fail"
+    assert held_out_one_head.ask(HeldOut(MODEL)).verdict == "pass"
+    assert held_out_one_head.ask(HeldOut(replace(MODEL, snapshot=0))).verdict == "fail"
 
 
 def test_training_data_among_the_held_out_is_found(monkeypatch):
-    held = Held(MODEL)
+    held = HeldOut(MODEL)
     assert held_out_disjoint.ask(held).verdict == "pass"
     leaked = held.training.copy()
-    leaked[100] = held.held_out[7]
-    monkeypatch.setattr(Held, "training", leaked)
+    leaked[100] = held.sequences[7]
+    monkeypatch.setattr(HeldOut, "training", leaked)
     found = held_out_disjoint.ask(held)
     assert found.verdict == "fail" and found.figure == 1
 
@@ -186,7 +185,7 @@ def test_the_training_data_is_what_training_draws(monkeypatch):
         pass
     batches = np.concatenate([drawn for drawn in seen if len(drawn) == 64])
     assert len(batches) == 3 * 64
-    np.testing.assert_array_equal(validation.training_sequences("look-both-ways-2")[: len(batches)], batches)
+    np.testing.assert_array_equal(training_sequences("look-both-ways-2")[: len(batches)], batches)
 
 
 # What is pinned

@@ -13,7 +13,7 @@ from mha_viz.analysis.statistics import STATISTICS, why_not
 from mha_viz.analysis.validation import FAIL, checks
 from mha_viz.core.attend import call_of, trace_of_call
 from mha_viz.core.maps import trace_of_maps
-from mha_viz.sources.source import Source
+from mha_viz.sources.base import Source
 from mha_viz.studies.validation import report
 
 SETTINGS = Settings(embed_dim=8, num_heads=2, batch_size=2, seq_len=5, padding=(2, 0), causal=True)
