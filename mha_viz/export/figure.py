@@ -7,14 +7,13 @@ from pathlib import Path
 
 from mha_viz.core.rules import Wrong, one_of
 from mha_viz.export import measured
+from mha_viz.export.asked import PICTURES, SCREEN, check_asked
 from mha_viz.export.views import MEAN, VIEWS
 from mha_viz.settings import View, ruled_value
 from mha_viz.settings.rules import check, choice, flag, number, optional, ruled
 from mha_viz.settings.spelling import unknown
 from mha_viz.studies.quality import shipped_tasks
 
-PICTURES = ("png", "svg", "pdf")  # formats that a browser draws
-SCREEN = "screen"  # the view that is the page itself, as the app shows it
 FORMATS = (*PICTURES, "html", "json", "csv", "npz", "safetensors", "md", "py")
 OF_MEASURED = (*PICTURES, "html", "json", "csv", "md")  # those that what was measured can have
 PX = {"px": 1.0, "in": 96.0, "mm": 96 / 25.4, "pt": 96 / 72}  # CSS: 96 px are an inch
@@ -224,7 +223,7 @@ def read_figures(path):
     found = []
     for place, given in enumerate(listed, 1):
         try:
-            figure = figure_of(defaults | given)
+            figure = figure_of(defaults | given, given)
         except Wrong as wrong:
             raise Wrong(wrong.argument, wrong.value, f"(figure {place} of {path.name}) {wrong.rule}", wrong.nearest) from None
         if figure.out in [one.out for one in found]:
@@ -233,12 +232,15 @@ def read_figures(path):
     return found
 
 
-def figure_of(values):
-    """The Figure of these fields by name; raises Wrong for a name that it does not have."""
+def figure_of(values, asked=None):
+    """The Figure of these fields by name; raises Wrong for a name that it does not have, and for a value that it would ignore of those
+    that are ``asked`` for, all where None: what a document says of all its figures need not concern each."""
     for name, value in values.items():
         if name not in Figure.__dataclass_fields__:
             raise unknown(name, value, Figure)
-    return Figure(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+    figure = Figure(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+    check_asked(figure, values if asked is None else asked)
+    return figure
 
 
 def specification(figure):

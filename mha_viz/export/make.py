@@ -13,8 +13,8 @@ from mha_viz.core.memory import too_long
 from mha_viz.core.rules import Wrong, one_of
 from mha_viz.core.whole_file import whole_file
 from mha_viz.export import words
+from mha_viz.export.asked import PICTURES, SCREEN
 from mha_viz.export.browser import Browser
-from mha_viz.export.figure import PICTURES, SCREEN
 from mha_viz.export.measured import VIEWS as OF_RESULTS
 from mha_viz.export.measured import Measured, measured
 from mha_viz.export.page import figure_page
@@ -32,6 +32,7 @@ from mha_viz.sources.source import (
     Source,
     changed_by,
     layer_of,
+    pin_of_address,
     pinned_trace,
     source,
     source_of_address,
@@ -52,29 +53,32 @@ def shown(figure):
             rule = "is of what was measured: name it with results, a file of `profile --json` or `quality`, or a task whose quality ships."
             raise Wrong(name, getattr(figure, name), rule)
     file, address = figure.recording or figure.settings, figure.address
+    a, a_is = None, ""
     if file:
         view = view_of_address(address) if address else View()
-        of, a = changed_by(source_of_file(file), view), None
+        of = changed_by(source_of_file(file), view)
     elif address and urlsplit(address).path.rstrip("/").endswith("lessons"):
-        of, view, a = lesson(address)
+        of, view, a, a_is = lesson(address)
     elif address is not None:
-        (of, view), a = source_of_address(address), None
+        of, view = source_of_address(address)
     else:
-        of, view, a = source(Settings()), View(), None
+        of, view = source(Settings()), View()
     view = replace(view, **{name: getattr(figure, name) for name in ("layer", "limits") if getattr(figure, name) is not None})
     trace = layer_of(of, view.layer)
     if figure.view == "window" and too_long(trace) and not (view.rows and view.columns):
         rows, columns = around(trace, view)
         view = replace(view, rows=view.rows or rows, columns=view.columns or columns)
     if figure.against:
-        a = against(figure.against, view.layer)
+        view = replace(view, pinned=pin_of_address(figure.against, of) if "?" in figure.against else None)
+    if figure.against and view.pinned is None:
+        a, a_is = against(figure.against, view.layer)
     elif a is None:
         a = pinned_trace(of, view)
     if not too_long(trace) and (missing := why_not_weighted(trace, view.weighting)):
         raise Wrong("weighting", view.weighting, f"cannot be shown: {missing}.", [{"weighting": "weights"}])
     for wrong in view.misfits(*trace.shape):
         raise wrong
-    return Shown(of, in_view(trace, view, figure), view, figure.heads, None if a is None else in_view(a, view, figure))
+    return Shown(of, in_view(trace, view, figure), view, figure.heads, None if a is None else in_view(a, view, figure), a_is)
 
 
 def in_view(trace, view, figure):
@@ -96,20 +100,22 @@ def in_view(trace, view, figure):
 
 
 def lesson(address):
-    """(Source, View, A or None) of a lesson's own address."""
+    """(Source, View, A or None, what A is) of a lesson's own address."""
     query = dict(parse_qsl(urlsplit(address).query))
     name = query.get("lesson", next(iter(LESSONS)))
     one = LESSONS[one_of("lesson", name, tuple(LESSONS))]
     *a, trace = one.traces()
-    return Source(f"the lesson “{one.title}”", (trace,)), replace(one.view(), layer=0), a[0] if a else None
+    return Source(f"the lesson “{one.title}”", (trace,)), replace(one.view(), layer=0), a[0] if a else None, one.look
 
 
 def against(spelled, layer):
-    """The Trace of A: ``spelled`` is an address, or a file of which the same ``layer`` is taken."""
+    """(the Trace of A, what it is): ``spelled`` is an address, or a file of which the same ``layer`` is taken."""
     if "?" in spelled:
         of, view = source_of_address(spelled)
-        return layer_of(of, view.layer)
-    return layer_of(source_of_file(spelled), layer)
+        return layer_of(of, view.layer), f"A: {spelled}."
+    of = source_of_file(spelled)
+    trace = layer_of(of, layer)
+    return trace, f"A: {of.name}{f', {trace.name}' if len(of.traces) > 1 else ''}."
 
 
 def drawn(figure, what):
@@ -146,13 +152,14 @@ def made(figure, browser):
 
 
 def table(figure, what, spec, alt):
-    """CSV: of what was measured its numbers; of layers, the statistics of every head; else the weights of the heads that are shown."""
+    """CSV: of what was measured its numbers; of layers, the statistics of every head; else the weights of the heads that were asked for,
+    of those that are shown where none were."""
     if isinstance(what, Measured):
         return what.table.encode()
     if figure.view == "layers":
         of = (what.source.traces, what.item) if what.sight is None else ((what.trace,), what.item, what.view.layer)
         return statistics_table(*of).encode()
-    heads = [MEAN if head is None else head for head in what.drawn_heads(figure.view)]
+    heads = [MEAN if head is None else head for head in what.drawn_heads(figure.view if what.heads is None else "heads")]
     return weights_table(what.trace, what.item, heads, what.a).encode()
 
 

@@ -15,6 +15,7 @@ import plotly.graph_objects as go
 
 from mha_viz.core.arrays import as_array
 from mha_viz.core.maps import CLOSE, trace_of_maps
+from mha_viz.core.memory import too_long
 from mha_viz.core.rules import Shape, Wrong, listed, of_kind
 from mha_viz.core.tokens import Tokens
 from mha_viz.core.trace import Trace
@@ -29,6 +30,14 @@ from mha_viz.sources.axes import arranged, in_words, letters_of, looks_like_a_gr
 from mha_viz.sources.base import Source, layer_of
 
 LOOKS = ("heads", "theme", "transparent", "title", "labels", "bar", "legend", "values", "font")  # fields of Figure that a picture takes
+OF_MAPS = ("heads", "head", "average", "pair", "lines", "difference", "page")
+OF_HEADS = ("heads", "head", "pair", "lines", "difference", "page")
+FIELDS = {  # fields of View that a picture takes by name → the pictures that heed them
+    "item": (*OF_MAPS, "layers"), "order": (*OF_HEADS, "layers"), "head": (*OF_HEADS, "layers"), "cell": (*OF_MAPS, "layers"),
+    "arrangement": ("lines", "page"), "picture": ("page",), "weighting": OF_MAPS, "scale": (*OF_MAPS, "layers"),
+    "limits": (*OF_MAPS, "layers"), "colors": (*OF_MAPS, "layers"), "pooling": (*OF_MAPS, "layers"), "rows": OF_MAPS, "columns": OF_MAPS,
+}  # fmt: skip
+OF_LONG = ("pooling", "rows", "columns")
 BELOW, EDGE = 13, 8  # px: the size of what stands below a picture, and how far it is from the side
 HOW = 'model(**inputs, output_attentions=True).attentions, the model loaded with attn_implementation="eager"'
 
@@ -64,13 +73,16 @@ def difference(a, b, tokens=None, key_tokens=None, *, axes=None, layer=0, view=N
 def _drawn(name, a, attention, tokens, key_tokens, axes, layer, view, width, how):
     looks = {key: how.pop(key) for key in LOOKS if key in how}
     for key, value in how.items():
-        if key not in View.__dataclass_fields__:
-            raise unknown(key, value, View, Figure)
+        _check_field(name, key, value)
     figure = figure_of(looks | {"view": name, "width": None if width is None else (width, "px")})
     view = View() if view is None else of_kind("view", view, View)
     view = replace(view, **{key: tuple(value) if isinstance(value, list) else value for key, value in how.items()}, layer=layer)
     of, read = given(attention, tokens, key_tokens, axes)
     trace = layer_of(of, layer)
+    whole = [key for key in OF_LONG if key in how and not too_long(trace)]
+    if whole:
+        rule = f"is for maps that are too long to be drawn whole, and these {trace.shape[2]} × {trace.shape[3]} are not."
+        raise Wrong(whole[0], how[whole[0]], rule, [{whole[0]: None}])
     for wrong in view.misfits(*trace.shape):
         raise wrong
     before, said = None, read and f"as {read}"
@@ -81,6 +93,20 @@ def _drawn(name, a, attention, tokens, key_tokens, axes, layer, view, width, how
             said = "; ".join(f"{side} as {one}" for side, one in (("A", read_a), ("B", read)) if one)
     spec = go.Figure(drawn(figure, Shown(of, in_view(trace, view, figure), view, figure.heads, before))[0])
     return _said_below(spec, f"Read {said}", figure) if said else spec
+
+
+def _check_field(picture, name, value):
+    """Raises Wrong for a keyword that no picture has, or not this one, which would ignore it."""
+    if name not in View.__dataclass_fields__:
+        raise unknown(name, value, View, Figure)
+    if name == "what_if":
+        raise Wrong(name, value, "is for the app: pass mv.changed(trace, mv.Intervention(…)) in place of the trace.")
+    has = [field for field in FIELDS if picture in FIELDS[field]]
+    if name not in has:
+        pictures = FIELDS.get(name, ())
+        where = f"; {' and '.join(pictures)} {'does' if len(pictures) == 1 else 'do'}" if pictures else ""
+        rule = f"does nothing to the picture {picture}, which heeds {', '.join(has)}{where}."
+        raise Wrong(name, value, rule, [{name: None}])
 
 
 def given(attention, tokens=None, key_tokens=None, axes=None):

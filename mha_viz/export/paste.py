@@ -18,6 +18,7 @@ from mha_viz.core.rules import Wrong
 from mha_viz.export.origins import WORDS, Need, NumPyOfSettings, OfFile, TorchOfSettings
 from mha_viz.export.pytest_case import case
 from mha_viz.export.views import Shown
+from mha_viz.export.words import told_a
 from mha_viz.sources.source import pinned
 
 
@@ -79,8 +80,7 @@ def choice_of(shown):
 
 def opening(shown, origin, lines):
     """Comments and imports: of the latter those that the ``lines`` use."""
-    a = "its own settings" if shown.view.pinned is None else told(shown.view.pinned)
-    compared = [f"# This is B of the comparison; A is the program of {a}."] * (shown.a is not None)
+    compared = [f"# This is B of the comparison. {' '.join(told_a(shown).split())}".rstrip()] * (shown.a is not None)
     return [*compared, *size_told(shown), *origin.heading, *used(origin.imports, lines), ""]
 
 

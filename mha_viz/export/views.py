@@ -27,6 +27,7 @@ class Shown:
     that it is compared with, or None.
 
     ``heads`` are those that a figure names in its own order, "mean" among them for the average; None leaves them to the View.
+    ``a_is`` says what A is, as a sentence, where the View does not pin it.
     """
 
     source: Source
@@ -34,6 +35,7 @@ class Shown:
     view: View
     heads: tuple | None = None
     a: Trace | None = None
+    a_is: str = ""
 
     @property
     def title(self):
@@ -64,8 +66,9 @@ class Shown:
         average = [None] if self.trace.has("mean_weights") else []
         if name == "average":
             return average
-        if self.heads is not None and name in ("page", "heads", "lines"):
-            order = [] if self.heads == (MEAN,) else order
+        alone = self.heads == (MEAN,)
+        if alone or (self.heads is not None and (name in ("heads", "lines") or (name == "page" and view.arrangement == "all"))):
+            order = [] if alone else order
             return order if self.average_at is None else [*order[: self.average_at], *average, *order[self.average_at :]]
         if name in ("head", "window") or (name in ("page", "lines") and view.arrangement == "one"):
             return chosen
@@ -101,6 +104,8 @@ def page(shown, **dress):
     if shown.a is not None:
         return difference(shown, **dress)
     view = shown.arranged()
+    if shown.heads == (MEAN,) or (shown.heads is not None and view.arrangement == "all"):
+        return (lines if view.picture == "lines" else heads)(shown, **dress)
     if view.picture == "lines":
         return in_lines.spec(shown.trace, view, **dress), describe_lines(shown.trace, view)
     strip = len(shown.source.traces) == 1 or shown.sight is not None  # of several layers another picture shows all heads
@@ -242,7 +247,8 @@ VIEWS: dict[str, Callable] = {
 PARTS = ("title", "labels", "bar", "legend", "values")
 NEED_WHOLE = ("steps", "decode")  # maps, and so are none of a long sequence
 WITHOUT = {  # parts that a view does not have, and so cannot leave out
-    "terms": ("bar", "legend"), "softmax": ("bar", "legend"), "cell": ("bar",), "steps": ("bar", "legend"), "curves": PARTS,
+    "lines": ("values",), "layers": ("values",), "terms": ("bar", "legend"), "softmax": ("bar", "legend"), "cell": ("bar",),
+    "steps": ("bar", "legend"), "curves": PARTS,
     "profile": PARTS, "quality": PARTS,
 }  # fmt: skip
 

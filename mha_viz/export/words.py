@@ -30,8 +30,8 @@ def caption(shown, name):
     if name == "difference" and len(shown.choice.order) < H:
         what += f", in {_listed(shown.choice.order)}"
     parts = [f"{what}, batch item {shown.item} of {shown.source.name}{layer}."]
-    if name == "difference" and shown.view.pinned is not None:
-        parts.append(f"A: ?{shown.view.pinned}.")
+    if name == "difference" and (told := told_a(shown)):
+        parts.append(told)
     if shown.sight is not None:
         parts.append(seen(trace)[0].removeprefix(" · ").capitalize() + ".")
     parts.append(f"Weights [N, H, L, S] = [{N}, {H}, {L}, {S}]{masks(shown.source)}.")
@@ -39,6 +39,15 @@ def caption(shown, name):
     if address:
         parts.append(f"Settings: {address}.")
     return " ".join([*parts, made_by()])
+
+
+def told_a(shown):
+    """What A of a comparison is, as a sentence; "" where nobody said."""
+    if shown.a_is or shown.view.pinned is None:
+        return shown.a_is
+    if not shown.view.pinned:
+        return "A: as the app starts."
+    return f"A: ?{shown.view.pinned}{' of the same file' * (shown.source.settings is None)}."
 
 
 def made_by():

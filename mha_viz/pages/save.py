@@ -154,7 +154,8 @@ def figure_now(on_screen):
     if dress["theme"] == "as on screen":
         dress["theme"] = st.context.theme.type or "light"
     dress["width"] = dress["width"] or f"{measured_width(on_screen.room)} px"
-    given = {name: value for name, value in dress.items() if name != "paste" and value not in ("", None)}
+    kept_back = ("paste", *["scale"] * (format != "png"))  # the latter waits until it counts again
+    given = {name: value for name, value in dress.items() if name not in kept_back and value not in ("", None)}
     return figure_of(given | {"out": f"{on_screen.name}.{format}", "view": on_screen.view})
 
 

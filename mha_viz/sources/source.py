@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from mha_viz.core.json_text import parse_json
 from mha_viz.core.rules import Wrong
 from mha_viz.recording import Recording
-from mha_viz.settings import View, from_address, from_values
+from mha_viz.settings import View, from_address, from_values, to_address
 from mha_viz.settings.view import PLACE
 from mha_viz.sources.base import Source, changed_by, kind_named, kind_of, layer_of
 
@@ -56,14 +56,26 @@ def source_of_address(text):
 
     Raises Wrong for a value that is bad, or where it names a file, which an address does not hold.
     """
-    path, query = _taken_apart(text)
-    settings, view = _read(query, path)
+    settings, view = settings_of_address(text)
     return changed_by(source(settings), view), view
 
 
+def settings_of_address(text):
+    """The settings of a source of such an address, and its View; nothing is opened yet. Raises Wrong as that does."""
+    path, query = _taken_apart(text)
+    return _read(query, path)
+
+
 def view_of_address(text):
-    """The View of an address, whatever it is a view of. Raises Wrong for a value of it that is bad."""
+    """The View of an address that says how a file is shown. Raises Wrong for a value of it that is bad, and for what
+    says what is shown, which the file does."""
     _, query = _taken_apart(text)
+    of_file = "file", *["source"] * (query.get("source") == "file")  # as the page has it
+    strange = [name for name in query if name not in (*of_file, *View.__dataclass_fields__)]
+    if strange:
+        left = urlencode({name: value for name, value in query.items() if name not in strange})
+        rule = f"says {strange[0]}, and stands beside a file, which holds what is shown: an address can say how."
+        raise Wrong("address", text, rule, [{"address": f"?{left}"}])
     _, view, notes = from_address({name: value for name, value in query.items() if name in View.__dataclass_fields__})
     if notes:
         raise notes[0]
@@ -114,3 +126,12 @@ def pinned(of, view):
         return changed_by(of, place), place
     settings, place = _read(of.kind.spelling | query)
     return changed_by(source(settings), place), place
+
+
+def pin_of_address(text, of):
+    """What of this address pins its layer as A beside a Source of the same settings, as a View keeps it; None where it has others."""
+    settings, view = settings_of_address(text)
+    if type(settings) is not type(of.settings):
+        return None
+    place = {name: getattr(view, name) for name in PLACE}
+    return urlencode(to_address(type(settings), **vars(settings)) | to_address(**place))

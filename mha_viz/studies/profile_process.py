@@ -6,6 +6,7 @@ import queue
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -51,8 +52,12 @@ class Worker:
             return None
 
     def close(self):
-        """End the process, and what it forked."""
+        """End the process, and what it forked; either may end by itself meanwhile, as by a Ctrl-C that all of them get."""
+        forked = []
         if not self.closed:
-            for one in [*psutil.Process(self._process.pid).children(recursive=True), self._process]:
+            with suppress(psutil.NoSuchProcess):
+                forked = psutil.Process(self._process.pid).children(recursive=True)
+        for one in (*forked, self._process):
+            with suppress(psutil.NoSuchProcess):
                 one.kill()
         self._process.wait()

@@ -162,12 +162,12 @@ def test_a_comparison_is_computed_on_both_sides(a, weighting, language):
 @by_language
 def test_a_comparison_of_other_shapes_says_that_it_is_of_b(language):
     other = compared("embed_dim=12&num_heads=2&batch_size=2&seq_len=5")
-    assert "B of the comparison; A is the program of ?embed_dim=12&num_heads=2" in PROGRAMS[language](other)
+    assert "B of the comparison. A: ?embed_dim=12&num_heads=2" in PROGRAMS[language](other)
     assert "change" not in left(other, language)
 
 
 def test_a_test_is_of_b():
-    assert "B of the comparison; A is the program of ?embed_dim=12" in PROGRAMS["pytest"](compared(PINNED))
+    assert "B of the comparison. A: ?embed_dim=12" in PROGRAMS["pytest"](compared(PINNED))
 
 
 def recorded(*, v=True, bias=True):

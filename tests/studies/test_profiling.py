@@ -268,3 +268,12 @@ def test_a_profile_that_makes_no_sense_is_refused_with_the_nearest_right(given, 
 
 def test_heads_and_lengths_ascend_and_none_stands_twice():
     assert Profile(num_heads=(8, 1, 8)).num_heads == (1, 8)
+
+
+def test_a_process_that_ends_while_it_is_being_ended_is_no_error(monkeypatch):
+    """As by a Ctrl-C, which a terminal sends to all of them."""
+    worker = Worker(1)
+    monkeypatch.setattr(type(worker), "closed", False)
+    worker._process.kill()
+    worker._process.wait()  # nothing of this number is there any more
+    worker.close()
