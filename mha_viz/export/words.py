@@ -47,7 +47,7 @@ def told_a(shown):
         return shown.a_is
     if not shown.view.pinned:
         return "A: as the app starts."
-    return f"A: ?{shown.view.pinned}{' of the same file' * (shown.source.settings is None)}."
+    return f"A: ?{shown.view.pinned}{' of the same file' * (shown.source.address is None)}."
 
 
 def made_by():
