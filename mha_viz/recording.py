@@ -16,7 +16,7 @@ from mha_viz.core.json_text import parse_json
 from mha_viz.core.maps import CLOSE, trace_of_maps
 from mha_viz.core.mask import Mask
 from mha_viz.core.rules import Wrong, of_kind
-from mha_viz.core.tokens import Tokens
+from mha_viz.core.tokens import Parts, Tokens
 from mha_viz.core.trace import Trace
 from mha_viz.stored.numpy_files import stored_npz
 from mha_viz.stored.parts import check_call, check_recording
@@ -181,6 +181,7 @@ def _taken_apart(trace):
         "off": trace.off,
         "positions": None if positions is None else positions.tolist(),
         "step": trace.step,
+        "parts": trace.tokens.parts and vars(trace.tokens.parts),
     }
     if not trace.has("q", "k"):
         if trace.off:  # from the maps that were put there nobody can tell the head's own, or its mask
@@ -216,9 +217,11 @@ def _put_together(place, arrays, described):
 def _computed(arrays, described):
     queries, keys = (tuple(map(tuple, described[side])) for side in ("queries", "keys"))
     positions = described["positions"]
+    parts = described.get("parts")  # older files lack it
     tokens = Tokens(
-        queries, keys, arrays["query_padding"], described["extra"], None if positions is None else np.array(positions)
-    )
+        queries, keys, arrays["query_padding"], described["extra"], None if positions is None else np.array(positions),
+        parts=parts and Parts(parts["kind"], parts["whole"], tuple(map(tuple, parts["places"]))),
+    )  # fmt: skip
     if "weights" in arrays:
         about = {"dtype": described.get("dtype"), "used": arrays.get("used"), "step": described.get("step")}  # older files lack them
         return trace_of_maps(arrays["weights"], tokens, described["name"], max(CLOSE.values()), **about)

@@ -9,6 +9,28 @@ from mha_viz.core.rules import Shape, Wrong, listed
 from mha_viz.core.sight import Sight
 
 
+@dataclass(frozen=True)
+class Parts:
+    """Batch items that are parts of longer ones: ``kind`` is what each is, "shifted window", and ``whole`` what it is a part of, "image".
+
+    ``places`` are N tuples of whole numbers: which whole it is a part of, and where it stands there, as (0, row, column).
+    """
+
+    kind: str
+    whole: str
+    places: tuple[tuple[int, ...], ...]
+
+    def name(self, item):
+        """As in "window (0, 3) of image 1"; "block 3 of item 0" where one number tells the place."""
+        whole, *at = self.places[item]
+        place = ", ".join(map(str, at))
+        return f"{self.kind} {place if len(at) == 1 else f'({place})'} of {self.whole} {whole}"
+
+    def some(self, items):
+        """The Parts that are these ``items``."""
+        return Parts(self.kind, self.whole, tuple(self.places[item] for item in items))
+
+
 @dataclass(frozen=True, eq=False)
 class Tokens:
     """The rows and columns of one call's maps.
@@ -16,7 +38,8 @@ class Tokens:
     ``queries`` and ``keys`` are N tuples of L and S texts, the last ``extra`` keys standing for columns that are no position
     (``add_bias_kv``, ``add_zero_attn``). ``query_padding`` [N, L] is True for queries that are padding: they get rows like any
     other, which mean nothing. ``positions`` [L] is the key at which each query stands, None where queries and keys are different
-    sequences. ``sight`` says which cells or blocks of a longer map these rows and columns are, None where they are all.
+    sequences. ``sight`` says which cells or blocks of a longer map these rows and columns are, None where they are all. ``parts``
+    say which part each batch item is, where a model parted its batch, as into windows; else None.
     """
 
     queries: tuple[tuple[str, ...], ...]
@@ -25,6 +48,7 @@ class Tokens:
     extra: int = 0
     positions: np.ndarray | None = None
     sight: Sight | None = None
+    parts: Parts | None = None
 
     @classmethod
     def of(cls, N, L, S, queries=None, keys=None, query_padding=None, *, one_sequence=True):
@@ -44,6 +68,10 @@ class Tokens:
             raise Wrong("query_padding", Shape(padding.shape), rule, [{"query_padding": Shape((N, L))}])
         return cls(queries, keys, own(padding), 0, np.arange(L) + S - L if one_sequence else None)
 
+    def item_name(self, item):
+        """What batch item ``item`` is called: "batch item 3", or "window (0, 3) of image 0"."""
+        return f"batch item {item}" if self.parts is None else self.parts.name(item)
+
     def place(self, side, i):
         """Which query (side 0) or key (1) of the whole sequence row or column ``i`` is; of a block the one in its middle."""
         return i if self.sight is None else self.sight.middle(side, i)
@@ -55,7 +83,7 @@ class Tokens:
         padding = np.logical_and.reduceat(padding, sight.pool.starts(0)[:-1], axis=1)  # [N, rows]
         extra = max(0, sight.columns[1] - (len(self.keys[0]) - self.extra)) if sight.exact else 0
         positions = self.positions[slice(*sight.rows)] - sight.columns[0] if sight.exact and self.positions is not None else None
-        return Tokens(queries, keys, own(padding), extra, positions, sight)
+        return Tokens(queries, keys, own(padding), extra, positions, sight, self.parts)
 
 
 def texts(argument, given, N, length):

@@ -29,7 +29,7 @@ def caption(shown, name):
     layer = f", {trace.name}{step_of}" if len(shown.source.traces) > 1 else ""
     if name == "difference" and len(shown.choice.order) < H:
         what += f", in {_listed(shown.choice.order)}"
-    parts = [f"{what}, batch item {shown.item} of {shown.source.name}{layer}."]
+    parts = [f"{what}, {trace.tokens.item_name(shown.item)} of {shown.source.name}{layer}."]
     if name == "difference" and (told := told_a(shown)):
         parts.append(told)
     if shown.sight is not None:

@@ -1,5 +1,7 @@
 """Layers × heads: every head of every layer as a small map, a row per layer."""
 
+from collections import Counter
+
 import numpy as np
 
 from mha_viz.analysis import choose
@@ -41,7 +43,7 @@ def spec(traces, view, layer, theme="light", width=1104, parts=ALL):
     place = arrange_grid(width, len(layers), H, L, S, left, ticks_width(scale), widest_labels(maps), parts)
     picked = layers.index(layer) * H + chosen.head, chosen.query, chosen.key
     pooled = around.pooled(traces[layer], strip_pool(place, (L, S)), None)
-    plain = f"Every head of {counted(traces, layers)}{_others(traces, layers, item)}"
+    plain = f"Every head of {counted(traces, layers)}{_item(traces, layers, item)}{_others(traces, layers, item)}"
     told = captions(traces, layers, view, item) if chosen.known else (plain,)
     texts = [text + around.weighted(traces[layer]) + more for more in pooled for text in told]
     found = picture(place, Tiles(tuple(maps), looks, *sides(traces[layer], item, width)), [], picked, [scale], theme, [texts])
@@ -67,21 +69,37 @@ def place_of(traces, layer, tile):
 def captions(traces, layers, view, item=0):
     """What the overview shows, the longest first."""
     statistic = view.statistic
-    phrase, others, many = around.SAID[statistic][1], _others(traces, layers, item), counted(traces, layers)
+    phrase, others = around.SAID[statistic][1], _others(traces, layers, item)
+    many = f"{counted(traces, layers)}{_item(traces, layers, item)}"
     return f"Every head of {many}, with its {phrase}{others}", f"{many}{others}"
 
 
 def _others(traces, layers, item):
     """Why some layers are left out."""
-    _, H, L, S = traces[layers[0]].shape
-    left = [trace.shape for i, trace in enumerate(traces) if trace is not None and i not in layers]
-    reasons = {"maps of another size": 0, "another number of heads": 0, f"no batch item {item}": 0}
-    for shape in left:
-        differs = shape[2:] != (L, S), shape[1] != H, item >= shape[0]
-        reasons[next(reason for reason, holds in zip(reasons, differs, strict=True) if holds)] += 1
-    said = [f"; {n} other{' has' if n == 1 else 's have'} {reason}" for reason, n in reasons.items() if n]
+    first = traces[layers[0]]
+    reasons = Counter(_differs(trace, first, item) for i, trace in enumerate(traces) if trace is not None and i not in layers)
+    said = [f"; {n} other{' has' if n == 1 else 's have'} {reason}" for reason, n in reasons.items()]
     missing = sum(trace is None for trace in traces)
     return "".join(said) + (f"; {missing} {'is' if missing == 1 else 'are'} not there yet" if missing else "")
+
+
+def _differs(trace, first, item):
+    """What keeps ``trace`` from standing beside ``first``: what it has."""
+    _, H, L, S = first.shape
+    if trace.shape[2:] != (L, S):
+        parts = trace.tokens.parts
+        return "maps of another size" if parts is None else f"{parts.kind}s of {trace.shape[2]} × {trace.shape[3]}"
+    return "another number of heads" if trace.shape[1] != H else f"no {first.tokens.item_name(item)}"
+
+
+def _item(traces, layers, item):
+    """Which parts of their wholes the item is, in layers whose items are parts: "" where no layer's are."""
+    if all(traces[i].tokens.parts is None for i in layers):
+        return ""
+    names = Counter(traces[i].tokens.item_name(item) for i in layers)
+    if len(names) == 1:
+        return f", {next(iter(names))}"
+    return f", item {item}: {', '.join(f'{name} in {n}' for name, n in names.items())}"
 
 
 def counted(traces, layers):
@@ -94,5 +112,5 @@ def describe(traces, view, layer):
     """What the overview shows, in words: its text alternative."""
     chosen = choose(traces[layer], view)
     layers, H = alike(traces, layer, chosen.item), traces[layer].weights.shape[1]
-    what = f"{counted(traces, layers)} by {H} heads as small maps{around.weighted(traces[layer])}"
+    what = f"{counted(traces, layers)} by {H} heads as small maps{around.weighted(traces[layer])}{_item(traces, layers, chosen.item)}"
     return f"Overview of {what}. {layer_names(traces)[layer].capitalize()} head {chosen.head} is chosen."

@@ -54,8 +54,9 @@ def examples(module, layer, head):
     with st.container(horizontal=True, key="examples"):
         for number, one in enumerate(strongest(traces, head, COUNT, sink=False)):
             words = cell_in_words(traces[one.trace], one.item, one)
+            item = traces[one.trace].tokens.item_name(one.item).removeprefix("batch ")
             st.button(
-                plain(f"item {one.item} · {words} · {one.weight:.3f}"), key=f"example_{number}",
+                plain(f"{item} · {words} · {one.weight:.3f}"), key=f"example_{number}",
                 on_click=heard(show_example), args=(module, one),
             )  # fmt: skip
 

@@ -59,7 +59,8 @@ def toolbar_alone():
     together = st.session_state.view.together
     with st.container(horizontal=True, vertical_alignment="bottom", key="followed"):
         show(
-            "item", st.selectbox, "batch item", choice.item, "visible", rerun=CHOICES, options=list(range(N)), width=110,
+            "item", st.selectbox, "batch item", choice.item, "visible", rerun=CHOICES, options=list(range(N)),
+            format_func=str if trace.tokens.parts is None else trace.tokens.item_name, width=110 if trace.tokens.parts is None else 230,
         )  # fmt: skip
         heads = {-1: "all heads"} | {head: f"head {head}" for head in range(H)}
         pick("head", "through", list(heads), -1 if together else choice.head, choose_head, 150, heads.get)

@@ -38,8 +38,8 @@ def toolbar(trace, view, save, can_change=True, part=None):
             item,
             rerun=PICTURE,
             options=list(range(N)),
-            format_func="batch item {}".format,
-            width=132,
+            format_func=trace.tokens.item_name,
+            width=132 if trace.tokens.parts is None else 250,
         )
         words = orders()
         show("order", st.selectbox, "order", view.order, rerun=PICTURE, options=list(words), format_func=words.get, width=160)

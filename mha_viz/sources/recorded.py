@@ -98,7 +98,7 @@ def _trace(call, names, filters, step):
     if tokens.positions is None:
         tokens = replace(tokens, positions=call.places.positions())
     extended = tuple(item + call.extra for item in tokens.keys)
-    tokens = replace(tokens, keys=extended, extra=len(call.extra))
+    tokens = replace(tokens, keys=extended, extra=len(call.extra), parts=call.places.parts)
     if weights is not None:
         dtype = str(call.dtype).removeprefix("torch.")
         return trace_of_maps(weights, tokens, call.name, dtype=dtype, used=call.arrays.get("used"), step=step)

@@ -28,6 +28,7 @@ def check_call(place, described, arrays):
         _check_texts(f"{place}.{side}", described[side], N, length, letter)
     if described.get("step") is not None:
         whole(f"{place}.step", described["step"], 0)
+    _check_parts(f"{place}.parts", described.get("parts"), N)
     extra = whole(f"{place}.extra", described["extra"], 0, min(2, S - 1))
     positions = described["positions"]
     fits = positions is None or (_list_of(positions, int, L) and all(abs(key) < FARTHEST for key in positions))
@@ -114,6 +115,17 @@ def _check_array(place, arrays, name, kind, shape):
         raise Wrong(f"{place}.{name}", array.dtype, f"must be of {'bool' if kind is bool else 'floating'} type.")
     if array.shape != shape:
         raise Wrong(f"{place}.{name}", Shape(array.shape), f"must have shape {shape}.")
+
+
+def _check_parts(place, value, N):
+    """Raises Wrong where what names batch items as parts is of another form, or not for N of them; None is right."""
+    if value is None:
+        return
+    fits = isinstance(value, dict) and value.keys() == {"kind", "whole", "places"}
+    fits = fits and isinstance(value["kind"], str) and isinstance(value["whole"], str) and _list_of(value["places"], list, N)
+    widths = {len(at) for at in value["places"]} if fits else set()
+    fits = len(widths) == 1 and min(widths) > 1 and all(type(one) is int and 0 <= one < FARTHEST for at in value["places"] for one in at)
+    _check(place, value, fits, f"must hold kind, whole and {N} places of two whole numbers or more, or be null.")
 
 
 def _check_texts(place, value, N, length, letter):

@@ -54,12 +54,28 @@ def test_bigbird():
     assert (middle.k[0][:, 16:20] == middle.k[0][:, 0:4]).all()
 
 
-def test_swin():
-    config = hf.SwinConfig(image_size=32, patch_size=2, embed_dim=8, depths=[2, 1], num_heads=[2, 4], window_size=4)
-    recording = run(hf.SwinModel(config), torch.randn(2, 3, 32, 32))
-    assert [trace.shape for trace in recording.traces] == [(32, 2, 16, 16)] * 2 + [(8, 4, 16, 16)]
-    assert any("32 items are 16 parts of 16 tokens" in note for note in recording.notes)
-    assert any("8 items are 4 parts of 16 tokens" in note for note in recording.notes)
+@pytest.mark.parametrize("family", ("Swin", "Swinv2"))
+def test_swin(family):
+    config = getattr(hf, f"{family}Config")(
+        image_size=32, patch_size=2, embed_dim=8, depths=[2, 2], num_heads=[2, 4], window_size=4
+    )  # fmt: skip
+    recording = run(getattr(hf, f"{family}Model")(config), torch.randn(2, 3, 32, 32))
+    traces = recording.traces
+    assert [trace.shape for trace in traces] == [(32, 2, 16, 16)] * 2 + [(8, 4, 16, 16)] * 2
+    assert [trace.tokens.item_name(6) for trace in traces] == [
+        "window (1, 2) of image 0", "shifted window (1, 2) of image 0", "window (1, 0) of image 1", "shifted window (1, 0) of image 1",
+    ]  # fmt: skip
+    assert any("its 32 items are shifted windows of 16 tokens: item 0 is shifted window (0, 0)" in note for note in recording.notes)
+
+
+def test_the_windowed_encoder_of_sam():
+    config = hf.SamVisionConfig(
+        hidden_size=16, num_hidden_layers=2, num_attention_heads=2, image_size=96, patch_size=16, window_size=4, mlp_dim=16,
+        global_attn_indexes=[1], output_channels=8,
+    )  # fmt: skip
+    windowed, whole = run(hf.SamVisionModel(config), torch.randn(2, 3, 96, 96)).traces
+    assert (windowed.shape, whole.shape) == ((8, 2, 16, 16), (2, 2, 36, 36))
+    assert windowed.tokens.item_name(6) == "window (1, 0) of image 1" and whole.tokens.item_name(1) == "batch item 1"
 
 
 def test_steps_of_generate_are_of_one_sequence():

@@ -1,7 +1,7 @@
 """One call of attention written by hand, when its module ends: its axes put in order, its mask told, held against its own weights."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -12,6 +12,7 @@ from mha_viz.sources.capture.beneath import NoTokens
 from mha_viz.sources.capture.masks import FILLED, joined, of_floats, row_without_key, symbolic, together, version
 from mha_viz.sources.capture.rows import tokens_of
 from mha_viz.sources.capture.scores import Scores, Weights
+from mha_viz.sources.capture.windows import windows_of
 
 
 @dataclass(eq=False)
@@ -163,8 +164,8 @@ def keep(run, attended, layout=None):
     if maps is not None and maps.dtype == torch.bfloat16:
         maps, used = maps.half(), used if used is None else used.half()  # whose sums may be as rough
     k, v = _grouped(k, v)
-    places = _rows(run, attended, items, heads, queries)
-    _say_parts(run, attended, N, L)
+    places = _rows(run, attended, items, heads, queries, N)
+    _say_parts(run, attended, N, L, places)
     one = run.one_sequence(module, L, S, mask.causal or (L == S and not places.apart))
     padding = torch.from_numpy(mask.padded).expand(N, L) if one and L == S and mask.padded is not None else None
     attended.kept = run.keep(
@@ -174,8 +175,13 @@ def keep(run, attended, layout=None):
     )  # fmt: skip
 
 
-def _say_parts(run, attended, N, L):
-    """Say that batch items are parts of the model's own, such as windows, where there are several times as many."""
+def _say_parts(run, attended, N, L, places):
+    """Say that batch items are parts of the model's own, such as windows: where they are named, or are several times as many."""
+    name, plural = run.names[attended.module], "s" if L > 1 else ""
+    if places.parts is not None:
+        within = "" if places.numbers(0) is not None else " Tokens are numbered within each."
+        run.note(f"its {N} items are {places.parts.kind}s of {L} token{plural}: item 0 is {places.parts.name(0)}.{within}", name)
+        return
     given = run.inputs[0] if run.inputs else ()
     mapped = len(attended.result[1]) > attended.rank  # by torch.vmap, whose items are the caller's
     own = given[0] if len(given) > 1 and not mapped else 0
@@ -183,18 +189,19 @@ def _say_parts(run, attended, N, L):
         each, items = N // own, "item" if own == 1 else "items"
         run.note(
             f"its {N} items are {each} parts of {L} tokens, such as windows, of each of {own} batch {items}: item i is part i mod {each} "
-            f"of batch item i // {each}, and its tokens are numbered within the part.",
-            run.names[attended.module],
-        )
+            f"of batch item i // {each}, and its tokens are numbered within the part.", name,
+        )  # fmt: skip
 
 
-def _rows(run, attended, items, heads, queries):
-    """The Rows of q and k."""
+def _rows(run, attended, items, heads, queries, N):
+    """The Rows of q and k, and what the N items are called."""
     product, found = attended.scores.product, []
     for side, rows in ((attended.q, queries), (attended.k, list(attended.keys.leaves))):
         places = next((known for own, known in zip(product.sides, product.places, strict=True) if own[0] is side[0]), ())
         found += tokens_of(places, *side, items, heads, rows)
-    return run.operators.places.rows(*found)
+        if side is attended.q:
+            parts = windows_of(places, side[1], items, heads, rows, N)
+    return replace(run.operators.places.rows(*found), parts=parts)
 
 
 def _zeroed(weights, used):
@@ -220,7 +227,9 @@ def _found(run, attended):
     """(items, heads, queries), each a list of leaves, as far as the result told them."""
     heads = list(attended.heads or ())
     rows = [leaf for leaf in leaves(attended.scores.axes) if leaf not in attended.keys.leaves]
-    queries = [leaf for leaf in rows if leaf not in leaves(attended.k[1]) and leaf not in heads][-1:]
+    queries = [leaf for leaf in rows if leaf not in leaves(attended.k[1]) and leaf not in heads]
+    known = attended.heads is not None  # then a view may have parted queries, as into the rows and columns of a grid
+    queries = [leaf for leaf in queries if leaf.root is queries[-1].root] if known else queries[-1:]
     if not queries and not attended.folded:
         raise Unclear
     items = [leaf for leaf in rows if leaf not in heads and leaf not in queries]

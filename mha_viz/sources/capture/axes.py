@@ -14,21 +14,24 @@ class Axis:
     """Something that a tensor counts along: batch items, heads, queries … A view may split it into ``parts``.
 
     Where it is a part of a longer one, ``root`` is that, and its places there begin at ``start`` and are ``stride`` apart, or are
-    ``listed``, −1 for what is not of the root. ``born`` tells which of two was there first.
+    ``listed``, −1 for what is not of the root. The parts of a listed one have it as their root. ``born`` tells which of two was
+    there first.
     """
 
     count = itertools.count()
 
     def __init__(self, size, root=None, start=0, stride=1, listed=None):
         self.born = next(self.count)
+        while listed is not None and root is not None and root.root is not root:  # a part of one that is listed itself
+            listed, root = np.where(listed < 0, -1, root.listed[listed]), root.root
         self.size, self.parts, self.listed = size, (), listed
         self.root, self.start, self.stride = self if root is None else root, start, stride
 
     def split(self, size):
         """Two parts, of ``size`` runs each as long as what is left."""
         rest = self.size // size
-        outer, inner = (self.root, self.start, self.stride * rest), (self.root, 0, self.stride)
-        self.parts = (Axis(size), Axis(rest)) if self.listed is not None else (Axis(size, *outer), Axis(rest, *inner))
+        root, start, stride = (self.root, self.start, self.stride) if self.listed is None else (self, 0, 1)
+        self.parts = Axis(size, root, start, stride * rest), Axis(rest, root, 0, stride)
         return self.parts
 
     @property

@@ -1,5 +1,7 @@
 """Which token of which sequence each row of a tensor came from: axes followed from the first operator that saw them."""
 
+import itertools
+
 import numpy as np
 import torch
 from torch.nn.parameter import Parameter
@@ -8,7 +10,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 from mha_viz.sources.capture.axes import Axis, Unclear, leaves
 from mha_viz.sources.capture.beneath import has_numbers
 from mha_viz.sources.capture.products import operands_of
-from mha_viz.sources.capture.rows import Rows
+from mha_viz.sources.capture.rows import Rows, numbers_of
 
 PARTED = {"split", "chunk", "tensor_split", "split_with_sizes", "unsafe_split", "unsafe_chunk"}
 JOINED = {"cat", "concat", "concatenate"}
@@ -137,7 +139,10 @@ class Places:
             return None if axes is None else [axes]
         if name in ("narrow", "select", "unbind") or name in PARTED:
             return self._parted(name, first, kwargs.get("dim", 0 if name == "unbind" else values[1]), values, outputs, kwargs)
-        axes = viewed(self.of(first))
+        try:
+            axes = viewed(self.of(first))
+        except Unclear:  # another view parted an axis otherwise, as into windows where this one parts it into a grid
+            axes = viewed([_merged(axis) for axis in self.of(first)])
         if axes is not None:
             return [axes]
         if name in STRETCHED and output.dim() == first.dim():
@@ -299,15 +304,39 @@ def _places(index, size):
 
 
 def _taken(axis, places):
-    own = leaves([axis])
-    return (own[0].taken(places),) if len(own) == 1 else (Axis(len(places)),)
+    own = _one(axis)
+    return (Axis(len(places)) if own is None else own.taken(places),)
 
 
 def _cut(axis, start, size, step):
-    own = leaves([axis])
     if size == _size(axis) and step == 1:
         return axis
-    return (own[0].part(start, size, step),) if len(own) == 1 else (Axis(size),)
+    own = _one(axis)
+    return (Axis(size) if own is None else own.part(start, size, step),)
+
+
+def _one(axis):
+    """The leaf of ``axis``; of several that are parts of one sequence an Axis in their place. None where they are of more than one."""
+    merged = _merged(axis)
+    return merged[0] if len(merged) == 1 else None
+
+
+def _merged(axis):
+    """``axis`` with one leaf in place of neighbours that are parts of one sequence: what parts it from now on parts nothing else."""
+    merged = []
+    for root, own in itertools.groupby(leaves([axis]), key=lambda leaf: leaf.root):
+        own = tuple(own)
+        if len(own) == 1:
+            merged += own
+            continue
+        numbers = numbers_of([own], root)
+        steps = np.diff(numbers)
+        stride = int(steps[0]) if steps.size else 1
+        if (numbers < 0).any() or (steps != stride).any():
+            merged.append(Axis(len(numbers), root, listed=numbers))
+        else:
+            merged.append(Axis(len(numbers), root, int(numbers[0]), stride))
+    return tuple(merged)
 
 
 def _selected(axes, dim, index):

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
+from mha_viz.core.tokens import Parts
 from mha_viz.sources.capture.axes import Unclear, arranged, leaves
 
 
@@ -12,7 +13,8 @@ from mha_viz.sources.capture.axes import Unclear, arranged, leaves
 class Rows:
     """Which tokens the queries [1|N, L] and keys [1|N, S] of a call are, of the sequences that ``roots`` and ``families`` stand for,
     (of the queries, of the keys); None where that is not known. ``two`` says that these are two sequences, ``apart`` that queries do
-    not stand at the keys in their order."""
+    not stand at the keys in their order. ``parts`` say which part each batch item is, where the model
+    parted its batch and that is known."""
 
     roots: tuple = (None, None)
     families: tuple = (None, None)
@@ -20,6 +22,7 @@ class Rows:
     keys: np.ndarray | None = None
     two: bool = False
     apart: bool = False
+    parts: Parts | None = None
 
     def of_some(self, items, rows, keys):
         """The Rows of some items, and of the first ``rows`` queries and ``keys`` keys."""
@@ -27,7 +30,8 @@ class Rows:
         def part(array, count):
             return None if array is None else (array[items] if len(array) > 1 else array)[:, :count]
 
-        return replace(self, queries=part(self.queries, rows), keys=part(self.keys, keys))
+        parts = self.parts and self.parts.some(items)
+        return replace(self, queries=part(self.queries, rows), keys=part(self.keys, keys), parts=parts)
 
     def positions(self):
         """[L] the key at which each query stands, where both are of one sequence and alike in all items; else None."""
@@ -61,8 +65,10 @@ def tokens_of(places, tensor, axes, items, heads, rows):
         numbers = arranged(torch.from_numpy(numbers_of(places, root)), axes, [items, heads, rows])  # [1|N, 1|H, L]
     except Unclear:
         return root, None
-    same = bool((numbers == numbers[:, :1]).all())
-    return root, numbers[:, 0].numpy() if same else None
+    numbers = numbers[:, 0].numpy() if bool((numbers == numbers[:, :1]).all()) else None
+    while root.root is not root:  # of rows that were moved, and parted then
+        root, numbers = root.root, None if numbers is None else np.where(numbers < 0, -1, root.listed[numbers])
+    return root, numbers
 
 
 def _roots(place, axis, heads, rows):

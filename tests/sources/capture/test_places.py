@@ -126,24 +126,6 @@ def test_filters_keep_true_numbers():
     assert [trace.query_tokens for trace in recording.traces] == [(("0",),), (("2",),), (("4",),)]
 
 
-def test_windows_that_are_items_are_said_to_be():
-    class Windows(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.attention = Attention()
-
-        def forward(self, x):
-            attention = self.attention
-            parts = x.reshape(8, 4, E)  # [items · windows, tokens of one, E]
-            q, k, v = (f(parts).view(8, 4, H, E // H).transpose(1, 2) for f in (attention.q, attention.k, attention.v))
-            return attention.out(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)).view_as(x)
-
-    recording = recorded(Windows(), torch.randn(2, 16, E))
-    assert "8 items are 4 parts of 4 tokens, such as windows, of each of 2 batch items" in recording.notes[0]
-    assert np.isfinite(recording.traces[0].weights).all()
-    assert not recorded(Attention(), X).notes
-
-
 @pytest.mark.parametrize(
     "operator",
     (
