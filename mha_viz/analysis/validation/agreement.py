@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from mha_viz.analysis.layout import mask_tensors
-from mha_viz.analysis.validation.check import Cannot, Measured, gap, number, question, relative, rounding
+from mha_viz.analysis.validation.check import Cannot, Measured, apart, gap, number, question, relative, rounding
 from mha_viz.analysis.validation.subject import result
 from mha_viz.core.attend import attend
 from mha_viz.core.decode import share_kv
@@ -18,17 +18,16 @@ def numpy_reference(s):
         layer, batch = s.attended
         right = attend(layer, batch, engine="numpy", dtype="float64")
         output, weights = s.run_module(dtype="float64")
-        off = max(_defined(s, output, right.output), _defined(s, weights, right.weights))
+        off, tolerance = _apart(s, (output, right.output), (weights, right.weights), dtype="float64")
         shown = s.before()
-        far = max(_defined(s, shown.output, right.output), _defined(s, shown.weights, right.weights))
-        within = rounding(s.trace)
+        far, within = _apart(s, (shown.output, right.output), (shown.weights, right.weights))
         said = f" What is shown, in {s.dtype}, is {far:.2g} from it."
         bad = f"nn.MultiheadAttention gives other numbers.{said}"
         if far > within:  # what is shown has a tolerance of its own
             off, bad = float("inf") if off <= within else off, f"The numbers that are shown are not the reference's.{said}"
         return Measured(
             "nn.MultiheadAttention against the reference, output and weights in float64", off, f"They agree.{said}", bad,
-            tolerance=rounding(s.trace, "float64"),
+            tolerance=tolerance,
         )  # fmt: skip
     call = s.call
     groups = call.num_heads // call.k.shape[1]
@@ -36,15 +35,16 @@ def numpy_reference(s):
     scores = call.q.astype(np.float64) @ k.swapaxes(2, 3) * call.scale  # [N, H, L, S]
     with np.errstate(invalid="ignore"):
         weights = softmax(scores + s.added())
-    off, what = relative(s.trace.probabilities, weights), "weights"
+    pairs, what = [(s.trace.probabilities, weights)], "weights"
     if call.v is not None:
         mixed = weights @ call.v.repeat(groups, axis=1).astype(np.float64)  # [N, H, L, Dv]
         if call.without_key == "zero":
             mixed[s.trace.undefined] = 0
-        off, what = max(off, relative(s.trace.head_outputs, mixed)), "weights and head outputs"
+        pairs, what = [*pairs, (s.trace.head_outputs, mixed)], "weights and head outputs"
+    off, tolerance = _apart(s, *pairs, among=np.ones_like(s.trace.undefined))
     return Measured(
         f"{what}, against softmax(scale · q kᵀ + mask) v in NumPy, float64", off, "They agree.", "They follow from other numbers.",
-        tolerance=rounding(s.trace),
+        tolerance=tolerance,
     )  # fmt: skip
 
 
@@ -52,28 +52,29 @@ def numpy_reference(s):
 def layouts(s):
     first, second = (s.run_module(batch_first=batch_first) for batch_first in (True, False))
     shapes = first[1].shape == second[1].shape
-    off = max(_defined(s, one, other) for one, other in zip(first, second, strict=True)) if shapes else float("inf")
+    off, tolerance = _apart(s, *zip(first, second, strict=True), dtype="float32") if shapes else (float("inf"), 0)
     return Measured(
         "nn.MultiheadAttention with batch_first=True against the same tokens transposed, with batch_first=False, output and weights", off,
         "The layout changes shapes and no number.", "They differ: one of them takes items for tokens.",
-        tolerance=rounding(s.trace, "float32"),
+        tolerance=tolerance,
     )  # fmt: skip
 
 
 @question("items", "Batch items do not touch each other")
 def items(s):
     before = result(s.before())
-    N = len(before)
+    N, most = len(before), None
     if N == 1:
         raise Cannot("There is one batch item.")
-    most = 0.0
     for item in range(min(N, 8)):
         where = np.zeros((N, s.trace.weights.shape[3]), bool)
         where[item] = True
         after, _ = s.replaced(where)
         rows = np.arange(N) != item
         if not np.isnan(before[rows]).all():
-            most = max(most, gap(result(after)[rows], before[rows]))
+            most = max(most or 0.0, gap(result(after)[rows], before[rows]))
+    if most is None:
+        raise Cannot("Every output is undefined (NaN): none is left to compare.")
     return Measured(
         f"all other items, before and after one was replaced, for {number(min(N, 8), 'item')}", most, "Not one moved.",
         "Items leak into each other. Is the layout right: batch_first?", tolerance=0,
@@ -85,11 +86,13 @@ def item_alone(s):
     layer, batch = s.attended
     if batch.N == 1:
         raise Cannot("There is one batch item: it is alone.")
-    together, most, counted = s.before(), 0.0, range(min(batch.N, 8))
+    together, most, counted = s.before(), None, range(min(batch.N, 8))
     for item in counted:
         alone = s.attend(layer, _only(batch, item, layer.num_heads), dtype=s.dtype)
         if not np.isnan(together.output[item]).all():
-            most = max(most, relative(alone.output[0], together.output[item]))
+            most = max(most or 0.0, relative(alone.output[0], together.output[item]))
+    if most is None:
+        raise Cannot("Every output is undefined (NaN): none is left to compare.")
     return Measured(
         f"each of {number(len(counted), 'item')} by itself, against the batch", most, "They agree.",
         "What an item gives depends on its company.", tolerance=rounding(s.trace),
@@ -113,10 +116,10 @@ def no_weights(s):
     output, weights = s.run_module(dtype=_module_dtype(s), need_weights=False)
     if weights is not None:
         return Measured("the weights that come back, against none", 1, "", "Weights come back.", tolerance=0)
+    off, tolerance = _apart(s, (output, s.before().output))
     return Measured(
         "nn.MultiheadAttention with need_weights=False, which runs scaled_dot_product_attention, against the output shown",
-        _defined(s, output, s.before().output), f"They agree.{_undefined(s)}", "Asking for the weights changes the output.",
-        tolerance=rounding(s.trace),
+        off, f"They agree.{_undefined(s)}", "Asking for the weights changes the output.", tolerance=tolerance,
     )  # fmt: skip
 
 
@@ -132,11 +135,10 @@ def _fused(s):
     zero = call.without_key == "zero"  # so the model had it from this operator
     rows = ~s.trace.undefined | zero
     _some_defined(rows)
+    off, tolerance = _apart(s, (shown, fused.numpy()), among=rows)
     return Measured(
-        "scaled_dot_product_attention of the recorded q, k and v, in float64, against the head outputs shown",
-        relative(shown[rows], fused.numpy()[rows]), f"They agree.{'' if zero else _undefined(s)}",
-        "Asking for the weights changes the output.",
-        tolerance=rounding(s.trace),
+        "scaled_dot_product_attention of the recorded q, k and v, in float64, against the head outputs shown", off,
+        f"They agree.{'' if zero else _undefined(s)}", "Asking for the weights changes the output.", tolerance=tolerance,
     )  # fmt: skip
 
 
@@ -159,11 +161,11 @@ def fast_path(s):
     output, weights = s.run_module(dtype=dtype, fast=True)
     without, _ = s.run_module(dtype=dtype, fast=True, need_weights=False)
     shown = s.before()
-    off = max(_defined(s, output, shown.output), _defined(s, weights, shown.weights), _defined(s, without, shown.output))
+    off, tolerance = _apart(s, (output, shown.output), (weights, shown.weights), (without, shown.output))
     return Measured(
         "nn.MultiheadAttention in eval mode without gradients, with and without weights, against what is shown", off,
         f"They agree.{_undefined(s)}", "The fast path gives other numbers: in production, without gradients, that is what runs.",
-        tolerance=rounding(s.trace),
+        tolerance=tolerance,
     )  # fmt: skip
 
 
@@ -202,14 +204,16 @@ def _decoded_call(s):
         raise Cannot("Decoding needs one sequence that reads itself, under rules that say how they go on: causal, a window, padding.")
     full = s.rerun(replace(call, mask=replace(call.mask, causal=True)))
     groups = call.num_heads // call.k.shape[1]
-    k, v = (x.repeat(groups, axis=1) for x in (call.k, call.v))  # [N, H, S, D]
+    q, k, v = (x.astype(full.dtype) for x in (call.q, call.k, call.v))  # what was recorded in 16 bits is shown in 32
+    k, v = (x.repeat(groups, axis=1) for x in (k, v))  # [N, H, S, D]
     outputs, places = [], np.arange(k.shape[2])
     for t in range(L):
         there = (places <= t) | (places >= S)  # the extra columns are always there
         hidden = call.mask.hidden(t, t + 1)[..., there]  # [1|N, 1, 1, t + 1 + extra]
-        scores = call.q[:, :, t : t + 1] @ k[:, :, there].swapaxes(2, 3) * call.scale  # [N, H, 1, t + 1 + extra]
+        scores = q[:, :, t : t + 1] @ k[:, :, there].swapaxes(2, 3) * call.scale  # [N, H, 1, t + 1 + extra]
         outputs.append(softmax(np.where(hidden, -np.inf, scores)) @ v[:, :, there])  # [N, H, 1, D]
-    rows = ~full.undefined
+    spared = full.rules.spared()[..., 0]  # [1|N, 1|H, L]: a number hides every key of theirs, so that they see those to come as well
+    rows = ~(full.undefined | spared)
     _some_defined(rows)
     added = "" if call.mask.causal else ", with a causal mask added to this layer"
     return Measured(
@@ -252,12 +256,20 @@ def _module_dtype(s):
     return "float64" if s.dtype == "float64" else "float32"
 
 
-def _defined(s, one, other):
-    """How far apart two arrays [N, L, E] or [N, H, L, S] are, relative, in the rows that are defined."""
-    rows = ~s.trace.undefined  # [N, H, L]
-    rows = rows.all(axis=1) if one.ndim == 3 else rows
-    _some_defined(rows)
-    return relative(one[rows], other[rows])
+def _apart(s, *pairs, among=None, dtype=None):
+    """``apart`` of the arrays of each pair, [N, L, E] or [N, H, L, …], ``among`` these rows [N, H, L], by default those that are
+    defined."""
+    among = ~s.trace.undefined if among is None else among
+    _some_defined(among)
+
+    def measure(rows):
+        found = [relative(one[own], other[own]) for one, other in pairs if (own := of(rows, one)).any()]
+        return max(found) if found else None
+
+    def of(rows, array):  # an output is made of all heads, and as far off as the farthest
+        return rows if array.ndim == 4 else among.all(axis=1) & rows.any(axis=1)
+
+    return apart(s.trace, measure, among, dtype)
 
 
 def _some_defined(rows):

@@ -142,6 +142,28 @@ def rounding(trace, dtype=None):
     return ROUNDING[dtype] * max(1.0, float(scores.max(initial=0)))
 
 
+def apart(trace, measure, among, dtype=None):
+    """(how far two right ways to compute are apart, how far they may be), ``among`` these rows [N, H, L] of the Trace.
+
+    ``measure(rows)`` is how far they are apart in some of them, None where nothing is left to compare. How far they may be is
+    ``rounding``, but where a mask adds a large finite number to all that a query may see, as −10,000 or the smallest of float16: it
+    takes digits from the scores. Such rows have a tolerance of their own, where a digit is left, and the others keep theirs. What is told
+    is what is farther off for its tolerance.
+    """
+    usual, dtype = rounding(trace, dtype), trace.dtype if dtype is None else dtype
+    groups = [(among, usual)]
+    if trace.has("scores") and trace.mask_bias is not None:
+        with np.errstate(invalid="ignore"):
+            size = np.nansum(trace.probabilities * np.abs(trace.scores + trace.mask_bias), axis=-1, dtype=np.float64)  # [N, H, L]
+        off = ROUNDING[dtype] * size
+        large = among & (off > usual) & (off < 1)
+        groups = [(among & (off <= usual), usual), (large, float(off[large].max(initial=0)))]
+    found = [(far, tolerance) for rows, tolerance in groups if rows.any() and (far := measure(rows)) is not None]
+    if not found:
+        raise Cannot("No row is left to compare: each is undefined in some head, or a mask's large numbers take every digit of it.")
+    return max(found, key=lambda pair: pair[0] / pair[1])
+
+
 def written(figure):
     return f"{figure:,}" if isinstance(figure, int) else "∞" if figure == float("inf") else f"{figure:.3g}"
 

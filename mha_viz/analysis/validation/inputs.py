@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mha_viz.analysis.validation.check import Cannot, Measured, question, relative, rounding
+from mha_viz.analysis.validation.check import Cannot, Measured, number, question, relative, rounding
 from mha_viz.analysis.validation.subject import result
 
 
@@ -49,10 +49,14 @@ def input_range(s):
 
     arrays, what = _numbers(s)
     flat = np.concatenate([array.ravel() for array in arrays]).astype(np.float64)
-    flat = flat[np.isfinite(flat)]
-    if not flat.size:
-        raise Cannot("No number of the input is finite.")
+    infinite, flat = int(np.isinf(flat).sum()), flat[np.isfinite(flat)]
+    if not flat.size and not infinite:
+        raise Cannot("No number of the input is finite: all are NaN.")
     most = torch.finfo(getattr(torch, s.dtype)).max ** 0.5
+    if infinite:
+        many = f"{number(infinite, 'number')} of {what} {'is' if infinite == 1 else 'are'} infinite"
+        beyond = f"{many}: {s.origin}. No product has room there."
+        return Measured(f"the largest of {what}, against √(largest {s.dtype})", float("inf"), "", beyond, tolerance=most)
     said = f"From {flat.min():.4g} to {flat.max():.4g}, mean {flat.mean():.4g}, standard deviation {flat.std():.4g}."
     return Measured(
         f"the largest of {what}, against √(largest {s.dtype}): a score multiplies two of such numbers", float(np.abs(flat).max()), said,

@@ -200,3 +200,52 @@ def test_rows_that_a_number_fills_are_permuted_and_padded_as_they_came_out(every
     verdicts = {check.name: check.verdict for check in checks(trace)}
     assert verdicts["order"] == verdicts["padding_length"] == "pass"
     assert {verdicts[name] for name in ("padding_weight", "padding_content", "gradients_padding")} == {"cannot run"}
+
+
+class Filled(nn.Module):
+    """Attention whose float mask adds ``number`` to all keys of item 0, which is padding as a whole, and to the last two of item 1."""
+
+    def __init__(self, number):
+        super().__init__()
+        self.number = number
+
+    def forward(self, q, k, v):
+        mask = torch.zeros(2, 1, 1, 6, dtype=q.dtype)
+        mask[0], mask[1, ..., 4:] = self.number, self.number
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+
+@pytest.mark.parametrize("dtype", (torch.float16, torch.bfloat16, torch.float32, torch.float64))
+@pytest.mark.parametrize("number", ("the least", -1e4))
+def test_digits_that_a_large_number_takes_are_not_asked_for(dtype, number):
+    q, k, v = torch.randn(3, 2, 2, 6, 4, generator=torch.Generator().manual_seed(0)).to(dtype)
+    with mha_viz.record(model := Filled(torch.finfo(dtype).min if number == "the least" else number)) as recording:
+        model(q, k, v)
+    (trace,) = recording.traces
+    assert {check.name for check in checks(trace) if check.verdict == "fail"} == set()
+    found = QUESTIONS["numpy"].ask(Subject(trace))
+    off = altered(trace, {"head_outputs": trace.head_outputs + np.float32(1e-4) * (np.arange(2) == 1).reshape(2, 1, 1, 1)})
+    assert QUESTIONS["numpy"].ask(Subject(off)).verdict == "fail", "item 1 keeps the tolerance that it had"
+    assert found.tolerance < 1
+
+
+@pytest.mark.parametrize("dtype", ("float32", "float16", "bfloat16"))
+@pytest.mark.parametrize("number", (-1e4, -65504.0))
+def test_so_in_a_layer(dtype, number):
+    mask = np.zeros((6, 6), np.float32)
+    mask[2], mask[:, 4:] = number, number
+    x = np.random.default_rng(0).normal(size=(2, 6, 8)).astype(np.float32)
+    trace = mha_viz.attend(mha_viz.Layer.random(embed_dim=8, num_heads=2, seed=7), mha_viz.Batch(x, attn_mask=mask), dtype=dtype)
+    assert {check.name for check in checks(trace) if check.verdict == "fail"} == set()
+
+
+@pytest.mark.parametrize(("number", "said"), ((np.inf, "1 number of the input is infinite: query holds 1 ∞"), (np.nan, None)))
+def test_an_infinite_number_leaves_no_room(number, said):
+    x = np.random.default_rng(0).normal(size=(2, 6, 8)).astype(np.float32)
+    x[0, 1, 0] = number
+    layer = mha_viz.Layer.random(embed_dim=8, num_heads=2, seed=7)
+    found = QUESTIONS["input_range"].ask(Subject(mha_viz.attend(layer, mha_viz.Batch(x))))
+    assert found.verdict == ("fail" if said else "pass") and (not said or said in found.words)
+    every = {name: QUESTIONS[name].ask(Subject(mha_viz.attend(layer, mha_viz.Batch(np.full_like(x, number))))) for name in QUESTIONS}
+    assert every["input_range"].verdict == ("fail" if said else "cannot run")
+    assert every["items"].verdict == every["item_alone"].verdict == "cannot run", "nothing was compared"
