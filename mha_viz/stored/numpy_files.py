@@ -23,9 +23,10 @@ def stored_npy(name, data, size):
     def load():
         if isinstance(data, bytes):  # a view of the file's own bytes
             flat = np.frombuffer(data, dtype, prod(shape), start)
-            return flat.reshape(shape[::-1]).T if fortran else flat.reshape(shape)
-        with opened() as file:
-            return np.load(file, allow_pickle=False)
+        else:
+            flat = np.fromfile(data, dtype, prod(shape), offset=start)
+            flat.flags.writeable = False  # nobody else's, so that whoever owns it need not copy it
+        return flat.reshape(shape[::-1]).T if fortran else flat.reshape(shape)
 
     return Stored("", shape, dtype.name, load)
 

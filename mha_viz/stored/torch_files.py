@@ -20,6 +20,8 @@ LOCAL_HEADER = 30  # bytes of a zip's local header before a member's name
 def stored_zip(name, data, archive, size):
     """{name: Stored} of an open zip ``archive`` that ``torch.save`` wrote; ``data`` are its bytes or its path."""
     members = {member.filename: member for member in archive.infolist()}
+    with reading(name):
+        whole = data if isinstance(data, bytes) else np.memmap(data, mode="r")  # mapped once, however many tensors it holds
     if any(member.compress_type != zipfile.ZIP_STORED for member in members.values()):
         raise Wrong("file", name, "is compressed, which torch.save never does: it is not read.")
     pickled = next(key for key in members if key.rpartition("/")[2] == "data.pkl")
@@ -31,9 +33,9 @@ def stored_zip(name, data, archive, size):
     def place(storage):
         """(first byte, bytes) of a storage in the file."""
         member = members[f"{root}data/{storage.key}"]
-        return _begin(data, member), member.file_size
+        return _begin(whole, member), member.file_size
 
-    return _stored(name, held, place, data, size, ">" if order == b"big" else "<")
+    return _stored(name, held, place, whole, size, ">" if order == b"big" else "<")
 
 
 def stored_stream(name, data, size):
@@ -139,8 +141,7 @@ def _loader(name, key, claim, place, data, order):
             return np.empty(claim.shape, np.float32)
         dtype = np.dtype("uint16" if claim.dtype == "bfloat16" else claim.dtype).newbyteorder(order)
         first = begin + claim.offset * itemsize
-        whole = data if isinstance(data, bytes) else np.memmap(data, mode="r")
-        numbers = np.frombuffer(whole, dtype, reach, first)
+        numbers = np.frombuffer(data, dtype, reach, first)
         strides = tuple(step * itemsize for step in claim.stride)
         array = np.lib.stride_tricks.as_strided(numbers, claim.shape, strides, writeable=False)
         return from_bfloat16(array) if claim.dtype == "bfloat16" else array
@@ -158,12 +159,7 @@ def _itemsize(dtype):
 
 def _begin(data, member):
     """Where the bytes of a stored zip member begin."""
-    if isinstance(data, bytes):
-        header = data[member.header_offset : member.header_offset + LOCAL_HEADER]
-    else:
-        with open(data, "rb") as file:
-            file.seek(member.header_offset)
-            header = file.read(LOCAL_HEADER)
+    header = bytes(data[member.header_offset : member.header_offset + LOCAL_HEADER])
     if header[:4] != b"PK\x03\x04":
         raise zipfile.BadZipFile(f"{member.filename} is not where the directory says")
     return (

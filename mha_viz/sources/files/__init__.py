@@ -30,7 +30,7 @@ def look(name, data):
         return Found(name, Run(content))
     if form == "text":
         return Found(name, look_at_text(name, content))
-    weights = look_at_weights(content)
+    weights = look_at_weights(name, content)
     if weights is None and any(key.endswith((".weight", ".bias")) for key in content):
         held = ", ".join(f"{key} {shape_of(stored)}" for key, stored in list(content.items())[:4])
         rule = (

@@ -13,7 +13,7 @@ from mha_viz.core.rules import Shape, Wrong
 from mha_viz.core.tokens import Tokens
 from mha_viz.recording import Recording
 from mha_viz.sources.axes import LETTERS, arranged, in_words, looks_like_a_grid
-from mha_viz.sources.files.found import Question
+from mha_viz.sources.files.found import Question, check_count
 from mha_viz.sources.files.read import shape_of
 from mha_viz.stored.stored import FLOATING, check_size
 
@@ -88,6 +88,7 @@ def look_at_maps(name, tensors):
         )
         rule = f"holds {held}: attention maps are of floating type ({', '.join(FLOATING)}) and have 2 to 5 axes."
         raise Wrong("file", name, rule)
+    check_count(name, len(floating), "arrays that may be attention maps", "Save those to look at in a file of their own.")
     check_size(name, sum(4 * prod(stored.shape) for stored in floating.values()))
     maps, left, first = {}, [], None
     for key in sorted(floating, key=natural):

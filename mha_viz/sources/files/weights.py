@@ -16,7 +16,7 @@ from mha_viz.core.mask import Mask
 from mha_viz.core.rules import Shape, Wrong
 from mha_viz.recording import Recording
 from mha_viz.sources.files.checks import check_weights, tell
-from mha_viz.sources.files.found import Question
+from mha_viz.sources.files.found import Question, check_count
 from mha_viz.sources.files.recipes import IN_OUT, ORDERS, OUT_IN, PER_HEAD, convert, equal_thirds, head_counts, layouts
 from mha_viz.sources.files.sites import MULTIHEAD, find_sites
 from mha_viz.sources.files.texts import vectors_of
@@ -202,13 +202,15 @@ class Weights:
             yield "Where the model rotates q and k by position, or adds a bias by position, that is missing here: weights do not hold it."
 
 
-def look_at_weights(tensors):
-    """The Weights among the Stored ``tensors``, None where no name is that of an attention layer.
+def look_at_weights(file, tensors):
+    """The Weights among the Stored ``tensors`` of a ``file``, None where no name is that of an attention layer.
 
-    Raises Wrong where there are such names and no layer's shapes fit each other.
+    Raises Wrong where there are such names and no layer's shapes fit each other, or too many layers.
     """
     sites, left, first = {}, [], None
-    for site in find_sites(tensors):
+    named = find_sites(tensors)
+    check_count(file, len(named), "attention layers", "Save the state_dict of those to look at.")
+    for site in named:
         shapes = {role: tensors[name].shape for role, name in site.names.items()}
         try:
             _check_types(site, tensors)
