@@ -19,14 +19,6 @@ _HOMES = {
     "attend": "mha_viz.core.attend",
     "changed": "mha_viz.core.intervention",
     "decode": "mha_viz.core.decode",
-    "average": "mha_viz.export.notebook",
-    "difference": "mha_viz.export.notebook",
-    "head": "mha_viz.export.notebook",
-    "heads": "mha_viz.export.notebook",
-    "layers": "mha_viz.export.notebook",
-    "lines": "mha_viz.export.notebook",
-    "page": "mha_viz.export.notebook",
-    "pair": "mha_viz.export.notebook",
     "pooled": "mha_viz.core.long",
     "load": "mha_viz.recording",
     "pretrained": "mha_viz.sources.pretrained",
@@ -35,15 +27,23 @@ _HOMES = {
     "synthetic": "mha_viz.sources.synthetic",
     "trained": "mha_viz.sources.trained",
 }
-__all__ = list(_HOMES)
+_PICTURES = "mha_viz.export.notebook"  # a function for each public view
 
 
 def __getattr__(name):
-    if name not in _HOMES:
+    if name == "__all__":
+        return [*_HOMES, *_pictures()]
+    home = _HOMES.get(name) or (_PICTURES if not name.startswith("_") and name in _pictures() else None)
+    if home is None:
         raise AttributeError(f"module 'mha_viz' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    value = globals()[name] = getattr(import_module(home), name)
     return value
 
 
+def _pictures():
+    """The names of the views that are functions as well."""
+    return [view.name for view in import_module("mha_viz.views").VIEWS.values() if view.public]
+
+
 def __dir__():
-    return sorted(__all__)
+    return sorted([*_HOMES, *_pictures()])

@@ -17,10 +17,11 @@ LEVEL = {
     "sources": 3,
     "studies": 4,
     "figures": 5,
-    "export": 6,
-    "components": 6,
-    "pages": 7,
-    "commands": 7,
+    "views": 6,
+    "export": 7,
+    "components": 7,
+    "pages": 8,
+    "commands": 8,
 }
 
 

@@ -22,11 +22,12 @@ from urllib.parse import parse_qsl
 from mha_viz.analysis import choose, findings, statistic, what_average_hides
 from mha_viz.core.long import averaging, pooled
 from mha_viz.core.memory import too_long
-from mha_viz.export.views import Shown, page
 from mha_viz.figures.serial import to_json
 from mha_viz.settings import Settings, View, from_address
 from mha_viz.sources.base import Source
 from mha_viz.sources.synthetic import peak_of, synthetic
+from mha_viz.views import PAGE
+from mha_viz.views.shown import Shown
 
 def status(name):
     return next(1024 * int(line.split()[1]) for line in open("/proc/self/status") if line.startswith(name))
@@ -36,7 +37,7 @@ def draw(settings):
     if too_long(trace):
         return trace, next(pooled(trace)), next(averaging(trace))
     choose(trace, view), findings(trace, settings), what_average_hides(trace, 0), statistic(trace, 0, "entropy")
-    return trace, to_json(page(Shown(Source("layer", (trace,), settings), trace, view, a=None), theme="light", width=1100)[0])
+    return trace, to_json(PAGE.drawn(Shown(Source("layer", (trace,), settings), trace, view, a=None), theme="light", width=1100)[0])
 
 draw(Settings())
 fields, _, notes = from_address(dict(parse_qsl(sys.argv[1], keep_blank_values=True)))

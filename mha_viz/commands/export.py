@@ -4,6 +4,8 @@ import time
 from pathlib import Path
 
 from mha_viz.core.rules import Wrong
+from mha_viz.views import VIEWS
+from mha_viz.views.base import PARTS
 
 ABOUT = "write a figure, its numbers or its code to a file; or all the figures of a document"
 
@@ -18,14 +20,13 @@ def options(parser):
     what.add_argument("--results", metavar="FILE|TASK", help="what profile --json or quality wrote, or a task whose quality ships")
     what.add_argument("--at-length", type=int, help="of a profile: where head counts stand beside each other")
     look = parser.add_argument_group("showing what")
-    views = "page (default), heads, head, average, pair, lines, difference, layers, terms, softmax, cell, steps, decode, curves"
-    look.add_argument("--view", help=f"{views}, window, profile, quality, screen")
+    look.add_argument("--view", help=f"{', '.join(VIEWS)} (default: {next(iter(VIEWS))})")
     look.add_argument("--heads", help='by number, "mean" for their average: 2,5,mean (default: all)')
     look.add_argument("--limits", help="where colours begin and end: 0,0.5")
     dress = parser.add_argument_group("dressed how")
     dress.add_argument("--theme", help="light, dark or print")
     dress.add_argument("--transparent", action="store_const", const=True, help="without a ground")
-    for part in ("title", "labels", "bar", "legend", "values"):
+    for part in PARTS:
         dress.add_argument(f"--no-{part}", dest=part, action="store_const", const=False, help=f"without {part}")
     dress.add_argument("--width", help='"1104 px", "160 mm" or "6.3 in"; the height follows')
     dress.add_argument("--font", help="a font family")

@@ -3,19 +3,15 @@
 from pathlib import Path
 
 from mha_viz.core.rules import Wrong
-from mha_viz.export.measured import VIEWS as OF_RESULTS
-from mha_viz.export.views import MEAN, PARTS
+from mha_viz.views import VIEWS
+from mha_viz.views.base import NO_HEADS, PARTS, OfResults
+from mha_viz.views.shown import MEAN
 
 PICTURES = ("png", "svg", "pdf")  # formats that a browser draws
 DRAWN = (*PICTURES, "html", "json")  # formats that hold the picture
-SCREEN = "screen"  # the view that is the page itself, as the app shows it
-COMPARING = ("page", "difference")
-MAPS = ("page", "heads", "head", "average", "pair", "lines", "difference", "layers", "window")
-ONE_HEAD = ("head", "window", "terms", "softmax", "cell", "steps")
-HEADS = ("page", "heads", "lines", "pair", *ONE_HEAD)  # views that heads are named for, and "mean" in the first four
 ALONE = (*PARTS, "transparent", "font", "font_size")  # dress of a picture, which the page itself does not wear
-VIEWS = {  # what is asked of a figure → the views that heed it; whatever is not here, all do
-    "against": COMPARING, "limits": (*MAPS, "decode"), "heads": (*HEADS, "average", "difference"),
+HEEDED = {  # what is asked of a figure → whether a view of attention heeds it; whatever is not here, all do
+    "against": lambda view: view.takes_a, "limits": lambda view: "limits" in view.reads, "heads": lambda view: view.naming != NO_HEADS,
 }  # fmt: skip
 FORMATS = {  # what is asked of a figure → the formats that heed it
     "code": ("py",), "scale": ("png",), "limits": DRAWN, "against": (*DRAWN, "csv", "md", "py"), "heads": (*DRAWN, "csv", "md", "py"),
@@ -35,29 +31,30 @@ def check_asked(figure, names):
 
 
 def _check_view(figure, name):
-    view, value = figure.view, _spelled(figure, name)
-    if view == SCREEN and (name in (*ALONE, "scale", "layer", "limits", "heads", "against") or value == "print"):
+    view, value = VIEWS[figure.view], _spelled(figure, name)
+    if view.pictured and (name in (*ALONE, "scale", "layer", "limits", "heads", "against") or value == "print"):
         others = "its address says what is shown, theme is light or dark, and width is in px"
         raise Wrong(name, value, f"does nothing to the page itself: {others}.", [{name: _default(figure, name)}])
-    if view == SCREEN and name == "width" and figure.width[1] != "px":
+    if view.pictured and name == "width" and figure.width[1] != "px":
         raise Wrong(name, value, "must be in px for the page itself.", [{name: "1440 px"}])
-    if view == "curves" and name == "layer":
-        raise Wrong(name, value, "is not asked of curves, which are of the whole model.", [{name: None}])
-    heeding = VIEWS.get(name, (view,))
-    if view not in (*heeding, *OF_RESULTS):  # what stands beside results is checked with them
-        right = [] if name == "against" or len(heeding) > 2 else heeding
-        rule = f"does nothing to the view {view}: {_listed(heeding)} {'heeds' if len(heeding) == 1 else 'heed'} it."
-        nearest = [{"view": heeding[-1]}] if name == "against" else [{name: None}, *({"view": one} for one in right)]
-        raise Wrong(name, value, rule, nearest)
+    if isinstance(view, OfResults):  # what stands beside results is checked with them
+        return
+    if name == "layer" and not view.of_layer:
+        raise Wrong(name, value, f"is not asked of {view.name}, which are of the whole model.", [{name: None}])
+    if name in HEEDED and not HEEDED[name](view):
+        heeding = [one.name for one in _of_attention() if HEEDED[name](one)]
+        rule = f"does nothing to the view {view.name}: {_listed(heeding)} {'heeds' if len(heeding) == 1 else 'heed'} it."
+        raise Wrong(name, value, rule, [{"view": heeding[-1]} if name == "against" else {name: None}])
 
 
 def _check_format(figure, name):
-    format, value = figure.format, _spelled(figure, name)
-    if name == "view" and format in WHOLE and figure.view != "page":
+    view, format, value = VIEWS[figure.view], figure.format, _spelled(figure, name)
+    if name == "view" and format in WHOLE and not _is_usual(figure):
         rule = f"does nothing to a file of {format}, which holds the whole layer: leave it out, or write its weights as csv."
-        raise Wrong(name, value, rule, [{"view": "page"}, {"out": str(Path(figure.out).with_suffix(".csv"))}])
-    if name == "view" and format in TABLES and figure.view not in (*MAPS, *OF_RESULTS, SCREEN):
-        rule = f"has no weights of its own that {format} could hold; {_listed(MAPS)} have."
+        raise Wrong(name, value, rule, [{"view": _default(figure, name)}, {"out": str(Path(figure.out).with_suffix(".csv"))}])
+    if name == "view" and format in TABLES and not (isinstance(view, OfResults) or view.pictured or _has_numbers(view)):
+        having = _listed([one.name for one in _of_attention() if _has_numbers(one)])
+        rule = f"has no weights of its own that {format} could hold; {having} have."
         raise Wrong(name, value, rule, [{"view": "heads"}, {"out": str(Path(figure.out).with_suffix(".json"))}])
     heeding = FORMATS.get(name, (format,))
     if format not in heeding:
@@ -68,18 +65,32 @@ def _check_format(figure, name):
 
 def _check_heads(figure):
     """Raises Wrong where a view draws another number of heads than are named, or no average, or nothing else."""
-    view, heads = figure.view, figure.heads
+    view, heads = VIEWS[figure.view], figure.heads
+    least, most = view.naming.least, view.naming.most
     numbers = [head for head in heads if head != MEAN]
     value = ",".join(map(str, heads))
-    if view == "average" and heads != (MEAN,):
-        raise Wrong("heads", value, "does nothing to the view average, which is of all heads.", [{"heads": None}, {"view": "heads"}])
-    if view in (*ONE_HEAD, "difference") and MEAN in heads:
-        rule = f"names the average, which the view {view} does not draw."
-        right = [{"heads": ",".join(map(str, numbers[:1] if view in ONE_HEAD else numbers))}] if numbers else []
+    if most == 0 and numbers:
+        rule = f"does nothing to the view {view.name}, which is of all heads."
+        raise Wrong("heads", value, rule, [{"heads": None}, {"view": "heads"}])
+    if MEAN in heads and not view.naming.average:
+        rule = f"names the average, which the view {view.name} does not draw."
+        right = [{"heads": ",".join(map(str, numbers[:most]))}] if numbers else []
         raise Wrong("heads", value, rule, [*right, {"view": "heads"}])
-    if view in (*ONE_HEAD, "pair") and len(numbers) != 1:
-        rule = f"must name one head for the view {view}, which draws one."
-        raise Wrong("heads", value, rule, [*[{"heads": str(numbers[0])}] * bool(numbers), {"view": "heads"}])
+    if least and not least <= len(numbers) <= most:
+        rule = f"must name one head for the view {view.name}, which draws one."
+        raise Wrong("heads", value, rule, [*({"heads": str(head)} for head in numbers[:1]), {"view": "heads"}])
+
+
+def _of_attention():
+    return [view for view in VIEWS.values() if not isinstance(view, OfResults) and not view.pictured]
+
+
+def _has_numbers(view):
+    return view.maps or view.statistics
+
+
+def _is_usual(figure):
+    return figure.view == _default(figure, "view")
 
 
 def _default(figure, name):

@@ -4,8 +4,8 @@ from dataclasses import replace
 from shlex import quote
 
 from mha_viz.export.figure import specification
-from mha_viz.export.measured import Measured
 from mha_viz.export.words import address_of, view_address_of
+from mha_viz.views.shown import Measured
 
 
 def command(figure, shown):

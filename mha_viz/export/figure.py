@@ -6,13 +6,13 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from mha_viz.core.rules import Wrong, one_of
-from mha_viz.export import measured
-from mha_viz.export.asked import PICTURES, SCREEN, check_asked
-from mha_viz.export.views import MEAN, VIEWS
+from mha_viz.export.asked import PICTURES, check_asked
 from mha_viz.settings import View, ruled_value
 from mha_viz.settings.rules import check, choice, flag, number, optional, ruled
 from mha_viz.settings.spelling import unknown
 from mha_viz.studies.quality import shipped_tasks
+from mha_viz.views import VIEWS
+from mha_viz.views.shown import MEAN
 
 FORMATS = (*PICTURES, "html", "json", "csv", "npz", "safetensors", "md", "py")
 OF_MEASURED = (*PICTURES, "html", "json", "csv", "md")  # those that what was measured can have
@@ -53,6 +53,11 @@ def maps(argument, value):
     return found
 
 
+def view_name(argument, value):
+    """A rule: the name of a view."""
+    return one_of(argument, value, tuple(VIEWS))
+
+
 def pair_of_limits(argument, value):
     """A rule: where colours begin and end, as in "0,0.5" or [0, 0.5]."""
     return ruled_value(View, "limits", tuple(value.split(",")) if isinstance(value, str) else value)
@@ -85,9 +90,8 @@ class Figure:
     It is of ``results`` in place of attention: the name of a file that `profile --json` or `quality` wrote, or of a task whose quality
     ships; of a profile head counts stand beside each other ``at_length``.
 
-    ``view`` is one of VIEWS, or "screen", the page of the address as the app shows it, ``width`` px wide; ``heads`` are those that it
-    shows, "mean" among them for their average, all where None; ``limits`` fix the ends of the colours, so that all figures of a
-    document agree.
+    ``view`` is the name of one of VIEWS; ``heads`` are those that it shows, "mean" among them for their average, all where None;
+    ``limits`` fix the ends of the colours, so that all figures of a document agree.
 
     ``theme`` is light, dark or print (greys alone), ``transparent`` without a ground; ``title``, ``labels`` (of tokens), ``bar``,
     ``legend`` and ``values`` (in cells) may be left out. ``width`` is in px, mm or in, and the height follows; where None it is 1104 px,
@@ -107,7 +111,7 @@ class Figure:
     layer: int | None = ruled(None, optional(number(0)))
     results: str | None = ruled(None, optional(text))
     at_length: int | None = ruled(None, optional(number(2)))
-    view: str = ruled("page", choice(*VIEWS, *measured.VIEWS, SCREEN))
+    view: str = ruled("page", view_name)
     heads: tuple | None = ruled(None, optional(maps))
     limits: tuple[float, float] | None = ruled(None, optional(pair_of_limits))
     theme: str = ruled("light", choice("light", "dark", "print"))
@@ -165,7 +169,7 @@ class Figure:
     @property
     def size(self):
         """(number, unit) of the width: where none was asked for, what suits one map, or several beside each other."""
-        return self.width or ((640.0, "px") if self.view in ("head", "average") else (1104.0, "px"))
+        return self.width or (VIEWS[self.view].width, "px")
 
     @property
     def text_size(self):

@@ -1,10 +1,12 @@
 """A lesson as one file, for a room without a network: the question, the picture with exact hover, the answer behind a click."""
 
+from dataclasses import replace
 from html import escape
 
 from mha_viz.export.page import figure_div
-from mha_viz.figures.compare import difference
-from mha_viz.figures.heads import heads
+from mha_viz.sources.base import Source
+from mha_viz.views import PAGE
+from mha_viz.views.shown import Shown
 
 STYLE = (
     "body { font: 20px/1.5 system-ui, sans-serif; max-width: 1150px; margin: 2rem auto; padding: 0 1rem; "
@@ -13,16 +15,16 @@ STYLE = (
 )
 
 
-def picture(lesson, theme="light", width=1104):
-    """The lesson's figure: the heads of its Trace, or A, B and B − A."""
-    traces = lesson.traces()
-    drawn = heads if len(traces) == 1 else difference
-    return drawn(*traces, lesson.view(), theme, width)
+def shown_lesson(lesson, view=None):
+    """The Shown of a lesson, as a ``view`` shows it, its own where None: its Trace, beside A where it compares two."""
+    *a, trace = lesson.traces()
+    view = replace(view or lesson.view(), layer=0)
+    return Shown(Source(f"the lesson “{lesson.title}”", (trace,)), trace, view, a=a[0] if a else None, a_is=lesson.look)
 
 
 def lesson_page(lesson):
     """A whole HTML page as text; Plotly is in it, and nothing is fetched."""
-    figure = figure_div(picture(lesson))
+    figure = figure_div(PAGE.drawn(shown_lesson(lesson))[0])
     return (
         "<!doctype html><html lang='en'><meta charset='utf-8'><meta name='viewport' content='width=device-width'>"
         f"<title>{escape(lesson.title)}</title><style>{STYLE}</style><h1>{escape(lesson.title)}</h1><p>{escape(lesson.look)}</p>"

@@ -7,21 +7,18 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 from mha_viz.analysis import shown_trace, why_not_weighted
-from mha_viz.analysis.long_maps import around, finished, in_sight, in_small
-from mha_viz.analysis.streamed import ANY
 from mha_viz.core.memory import too_long
 from mha_viz.core.rules import Wrong, one_of
 from mha_viz.core.whole_file import whole_file
 from mha_viz.export import words
-from mha_viz.export.asked import PICTURES, SCREEN
+from mha_viz.export.asked import PICTURES
 from mha_viz.export.browser import Browser
-from mha_viz.export.measured import VIEWS as OF_RESULTS
-from mha_viz.export.measured import Measured, measured
+from mha_viz.export.lesson_page import shown_lesson
+from mha_viz.export.measured import measured
 from mha_viz.export.page import figure_page
 from mha_viz.export.paste import PROGRAMS
 from mha_viz.export.screen import screen
-from mha_viz.export.table import statistics_table, weights_table
-from mha_viz.export.views import MEAN, NEED_WHOLE, PARTS, VIEWS, WITHOUT, Shown, check_heads
+from mha_viz.export.table import results_table, statistics_table, weights_table
 from mha_viz.figures.dress import dressed
 from mha_viz.figures.parts import Parts
 from mha_viz.figures.serial import to_json
@@ -29,7 +26,6 @@ from mha_viz.figures.widths import drawn_in
 from mha_viz.recording import Recording
 from mha_viz.settings import Settings, View
 from mha_viz.sources.source import (
-    Source,
     changed_by,
     layer_of,
     pin_of_address,
@@ -40,15 +36,16 @@ from mha_viz.sources.source import (
     view_of_address,
 )
 from mha_viz.studies.lessons import LESSONS
-
-ALONE = ("head", "window", "terms", "softmax")  # views of one head, which need no other where it is named
+from mha_viz.views import PAGE, VIEWS
+from mha_viz.views.base import PARTS, OfResults
+from mha_viz.views.shown import MEAN, Measured, Shown, check_heads
 
 
 def shown(figure):
     """What a Figure is of, a Shown or a Measured. Raises Wrong where that cannot be had, or where what it asks for is not there."""
     if figure.results:
         return measured(figure.results, figure.view, figure.at_length)
-    for name, needy in (("view", figure.view in OF_RESULTS), ("at_length", figure.at_length is not None)):
+    for name, needy in (("view", isinstance(VIEWS[figure.view], OfResults)), ("at_length", figure.at_length is not None)):
         if needy:
             rule = "is of what was measured: name it with results, a file of `profile --json` or `quality`, or a task whose quality ships."
             raise Wrong(name, getattr(figure, name), rule)
@@ -65,9 +62,8 @@ def shown(figure):
         of, view = source(Settings()), View()
     view = replace(view, **{name: getattr(figure, name) for name in ("layer", "limits") if getattr(figure, name) is not None})
     trace = layer_of(of, view.layer)
-    if figure.view == "window" and too_long(trace) and not (view.rows and view.columns):
-        rows, columns = around(trace, view)
-        view = replace(view, rows=view.rows or rows, columns=view.columns or columns)
+    if too_long(trace):
+        view = VIEWS[figure.view].placed(trace, view)
     if figure.against:
         view = replace(view, pinned=pin_of_address(figure.against, of) if "?" in figure.against else None)
     if figure.against and view.pinned is None:
@@ -83,29 +79,18 @@ def shown(figure):
 
 def in_view(trace, view, figure):
     """The Trace that a View shows of this one; of one that is too long for whole maps what a Figure needs of it, computed now."""
-    check_heads(figure, trace)
+    check_heads(figure.heads, trace)
     if not too_long(trace):
         return shown_trace(trace, view)
-    if figure.view == "layers" and figure.format == "csv":  # no picture, and statistics are read from rows
-        return in_sight(trace, replace(view, order=ANY, rows=None, columns=None))
-    if figure.view == "layers":
-        return finished(in_small(trace, view)).seen("max")
-    if figure.view in NEED_WHOLE:
-        rule = f"would need the whole maps of {trace.shape[2]:,} tokens. There are heads, pair, lines, window and more of them."
-        raise Wrong("view", figure.view, rule, [{"view": "heads"}])
-    numbers = [head for head in figure.heads or () if head != MEAN]
-    named = numbers or ([view.head] if view.head is not None and figure.view in ALONE else None)
-    average = figure.view not in ALONE and (figure.view != "heads" or figure.heads is None or MEAN in figure.heads)
-    return in_sight(trace, view, None if average else named, average)
+    return VIEWS[figure.view].of_long(trace, view, figure.heads, numbers=figure.format == "csv")
 
 
 def lesson(address):
     """(Source, View, A or None, what A is) of a lesson's own address."""
     query = dict(parse_qsl(urlsplit(address).query))
     name = query.get("lesson", next(iter(LESSONS)))
-    one = LESSONS[one_of("lesson", name, tuple(LESSONS))]
-    *a, trace = one.traces()
-    return Source(f"the lesson “{one.title}”", (trace,)), replace(one.view(), layer=0), a[0] if a else None, one.look
+    one = shown_lesson(LESSONS[one_of("lesson", name, tuple(LESSONS))])
+    return one.source, one.view, one.a, one.a_is
 
 
 def against(spelled, layer):
@@ -120,18 +105,16 @@ def against(spelled, layer):
 
 def drawn(figure, what):
     """(the spec of its picture, what that shows in words)."""
-    parts = {name: getattr(figure, name) for name in PARTS}
-    view = what.view if isinstance(what, Measured) else figure.view
-    strange = [name for name in WITHOUT.get(view, ()) if not parts[name]]
+    view = VIEWS[figure.view].drawn_as(what)
+    strange = [name for name in PARTS if name not in view.parts and not getattr(figure, name)]
     if strange:
         rule = f"has no {' or '.join(strange)} that could be left out."
-        raise Wrong("view", view, rule, [dict.fromkeys(strange, True)])
-    dress = {"theme": figure.theme, "width": figure.drawn_width}
+        raise Wrong("view", view.name, rule, [dict.fromkeys(strange, True)])
+    if wrong := view.lack(what):
+        raise wrong
+    parts = Parts(**{name: getattr(figure, name) for name in PARTS})
     with drawn_in(figure.family):
-        if isinstance(what, Measured):
-            spec, alt = what.picture(**dress)
-        else:
-            spec, alt = VIEWS["page" if figure.view == SCREEN else figure.view](what, **dress, parts=Parts(**parts))
+        spec, alt = view.drawn(what, theme=figure.theme, width=figure.drawn_width, parts=parts)
     return dressed(spec, figure.transparent, figure.family), alt
 
 
@@ -144,7 +127,7 @@ def made(figure, browser):
     """(the bytes of a Figure's file, the spec of its picture, which stands for all that it was made of)."""
     what = shown(figure)
     spec, alt = drawn(figure, what)
-    if figure.view == SCREEN:
+    if VIEWS[figure.view].pictured:
         return screen(figure, browser), spec
     if figure.format in PICTURES:
         return browser.picture(spec, figure.format, figure.scale, figure.size), spec
@@ -154,12 +137,13 @@ def made(figure, browser):
 def table(figure, what, spec, alt):
     """CSV: of what was measured its numbers; of layers, the statistics of every head; else the weights of the heads that were asked for,
     of those that are shown where none were."""
+    view = VIEWS[figure.view]
     if isinstance(what, Measured):
-        return what.table.encode()
-    if figure.view == "layers":
+        return results_table(view.drawn_as(what).rows(what)).encode()
+    if view.statistics:
         of = (what.source.traces, what.item) if what.sight is None else ((what.trace,), what.item, what.view.layer)
         return statistics_table(*of).encode()
-    heads = [MEAN if head is None else head for head in what.drawn_heads(figure.view if what.heads is None else "heads")]
+    heads = [MEAN if head is None else head for head in (view.heads(what) if what.heads is None else what.named)]
     return weights_table(what.trace, what.item, heads, what.a).encode()
 
 
@@ -175,7 +159,7 @@ def recording(figure, what, spec, alt):
     """The whole Trace, with the address of its settings, as a file that ``mha_viz.load`` opens."""
     if figure.format == "npz":
         check_whole(figure, what)
-    kept = Recording((what.trace.plain,), (words.caption(what, "page"),), address=words.address_of(what))
+    kept = Recording((what.trace.plain,), (words.caption(what, PAGE),), address=words.address_of(what))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"recording.{figure.format}"
         kept.save(path)
@@ -183,7 +167,8 @@ def recording(figure, what, spec, alt):
 
 
 def page(figure, what, spec, alt):
-    return figure_page(spec, what.title, alt, caption_of(figure, what), figure.enlarged).encode()
+    title = VIEWS[figure.view].drawn_as(what).title(what)
+    return figure_page(spec, title, alt, caption_of(figure, what), figure.enlarged).encode()
 
 
 def markdown(figure, what, spec, alt):
@@ -191,7 +176,7 @@ def markdown(figure, what, spec, alt):
 
 
 def caption_of(figure, what):
-    return what.caption if isinstance(what, Measured) else words.caption(what, figure.view)
+    return words.caption(what, VIEWS[figure.view])
 
 
 WRITERS = {  # by format, of those that no browser draws

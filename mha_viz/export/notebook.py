@@ -21,35 +21,38 @@ from mha_viz.core.tokens import Tokens
 from mha_viz.core.trace import Trace
 from mha_viz.export.figure import Figure, figure_of
 from mha_viz.export.make import drawn, in_view
-from mha_viz.export.views import VIEWS, Shown
 from mha_viz.figures.theme import THEMES
 from mha_viz.figures.widths import width_of
 from mha_viz.settings import View
 from mha_viz.settings.spelling import unknown
 from mha_viz.sources.axes import arranged, in_words, letters_of, looks_like_a_grid
 from mha_viz.sources.base import Source, layer_of
+from mha_viz.views import VIEWS
+from mha_viz.views.base import what_it_shows
+from mha_viz.views.shown import Shown
 
 LOOKS = ("heads", "theme", "transparent", "title", "labels", "bar", "legend", "values", "font")  # fields of Figure that a picture takes
-OF_MAPS = ("heads", "head", "average", "pair", "lines", "difference", "page")
-OF_HEADS = ("heads", "head", "pair", "lines", "difference", "page")
-FIELDS = {  # fields of View that a picture takes by name → the pictures that heed them
-    "item": (*OF_MAPS, "layers"), "order": (*OF_HEADS, "layers"), "head": (*OF_HEADS, "layers"), "cell": (*OF_MAPS, "layers"),
-    "arrangement": ("lines", "page"), "picture": ("page",), "weighting": OF_MAPS, "scale": (*OF_MAPS, "layers"),
-    "limits": (*OF_MAPS, "layers"), "colors": (*OF_MAPS, "layers"), "pooling": (*OF_MAPS, "layers"), "rows": OF_MAPS, "columns": OF_MAPS,
-}  # fmt: skip
-OF_LONG = ("pooling", "rows", "columns")
+OF_LONG = ("pooling", "rows", "columns")  # fields of View that say something of long maps alone
 BELOW, EDGE = 13, 8  # px: the size of what stands below a picture, and how far it is from the side
 HOW = 'model(**inputs, output_attentions=True).attentions, the model loaded with attn_implementation="eager"'
 
 
-def picture(name):
-    """The function that draws the view of this ``name``."""
+def __getattr__(name):
+    """The function that draws the view of this ``name``, where it is public."""
+    if name not in VIEWS or not VIEWS[name].public:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = (of_two if VIEWS[name].two else of_one)(VIEWS[name])
+    return value
+
+
+def of_one(kind):
+    """The function that draws a view of one attention."""
 
     def draw(attention, tokens=None, key_tokens=None, *, axes=None, layer=0, view=None, width=None, **how):
-        return _drawn(name, None, attention, tokens, key_tokens, axes, layer, view, width, how)
+        return _drawn(kind, None, attention, tokens, key_tokens, axes, layer, view, width, how)
 
-    draw.__name__ = draw.__qualname__ = name
-    draw.__doc__ = f"""{VIEWS[name].__doc__}
+    draw.__name__ = draw.__qualname__ = kind.name
+    draw.__doc__ = f"""{what_it_shows(kind)}
 
     ``attention`` is a Trace, a Recording, the Run of a trained model, or attention weights after softmax: an array or tensor [N, H, L, S],
     [H, L, S] or [L, S], or a list of them, one per layer, of which ``layer`` is drawn. ``axes`` says which axis is which where they are
@@ -57,7 +60,7 @@ def picture(name):
     for stands below the picture. ``tokens`` name queries and keys: texts, or a list of texts per batch item; ``key_tokens`` the keys
     where these are another sequence.
 
-    ``width`` is in px, 1104 where None and 640 of one map alone. What else there is to say: the fields of ``View`` (item, head, cell,
+    ``width`` is in px, {kind.width:g} where None. What else there is to say: the fields of ``View`` (item, head, cell,
     order, scale, limits, colors, …), and {", ".join(LOOKS)} as in ``Figure``. ``heads`` are numbers, "mean" among them for the
     average. A ``view`` is where the fields that are not given come from. Raises Wrong for what cannot be drawn, with what to pass in
     its place.
@@ -65,16 +68,25 @@ def picture(name):
     return draw
 
 
-def difference(a, b, tokens=None, key_tokens=None, *, axes=None, layer=0, view=None, width=None, **how):
-    """A, B and B − A, whatever holds attention each: see ``heads``; ``axes`` are those of plain arrays."""
-    return _drawn("difference", a, b, tokens, key_tokens, axes, layer, view, width, how)
+def of_two(kind):
+    """The function that draws a view that compares two attentions."""
+
+    def draw(a, b, tokens=None, key_tokens=None, *, axes=None, layer=0, view=None, width=None, **how):
+        return _drawn(kind, a, b, tokens, key_tokens, axes, layer, view, width, how)
+
+    draw.__name__ = draw.__qualname__ = kind.name
+    draw.__doc__ = f"""{what_it_shows(kind)}
+
+    ``a`` and ``b`` hold attention each, and all else is as in ``heads``; ``axes`` are those of plain arrays.
+    """
+    return draw
 
 
-def _drawn(name, a, attention, tokens, key_tokens, axes, layer, view, width, how):
+def _drawn(kind, a, attention, tokens, key_tokens, axes, layer, view, width, how):
     looks = {key: how.pop(key) for key in LOOKS if key in how}
     for key, value in how.items():
-        _check_field(name, key, value)
-    figure = figure_of(looks | {"view": name, "width": None if width is None else (width, "px")})
+        _check_field(kind, key, value)
+    figure = figure_of(looks | {"view": kind.name, "width": None if width is None else (width, "px")})
     view = View() if view is None else of_kind("view", view, View)
     view = replace(view, **{key: tuple(value) if isinstance(value, list) else value for key, value in how.items()}, layer=layer)
     of, read = given(attention, tokens, key_tokens, axes)
@@ -86,7 +98,7 @@ def _drawn(name, a, attention, tokens, key_tokens, axes, layer, view, width, how
     for wrong in view.misfits(*trace.shape):
         raise wrong
     before, said = None, read and f"as {read}"
-    if name == "difference":
+    if kind.two:
         of_a, read_a = given(a, tokens, key_tokens, axes)
         before = in_view(layer_of(of_a, layer), view, figure)
         if read != read_a:
@@ -95,17 +107,16 @@ def _drawn(name, a, attention, tokens, key_tokens, axes, layer, view, width, how
     return _said_below(spec, f"Read {said}", figure) if said else spec
 
 
-def _check_field(picture, name, value):
+def _check_field(kind, name, value):
     """Raises Wrong for a keyword that no picture has, or not this one, which would ignore it."""
     if name not in View.__dataclass_fields__:
         raise unknown(name, value, View, Figure)
     if name == "what_if":
         raise Wrong(name, value, "is for the app: pass mv.changed(trace, mv.Intervention(…)) in place of the trace.")
-    has = [field for field in FIELDS if picture in FIELDS[field]]
-    if name not in has:
-        pictures = FIELDS.get(name, ())
+    if name not in kind.reads:
+        pictures = [one.name for one in VIEWS.values() if one.public and name in one.reads]
         where = f"; {' and '.join(pictures)} {'does' if len(pictures) == 1 else 'do'}" if pictures else ""
-        rule = f"does nothing to the picture {picture}, which heeds {', '.join(has)}{where}."
+        rule = f"does nothing to the picture {kind.name}, which heeds {', '.join(kind.reads)}{where}."
         raise Wrong(name, value, rule, [{name: None}])
 
 
@@ -233,6 +244,3 @@ def _texts(argument, value, N):
     value = listed(argument, value, "must be a list of texts, or one sequence of texts per batch item.")
     value = [value] if all(isinstance(one, str) for one in value) else value
     return list(value) * N if len(value) == 1 else value
-
-
-heads, head, average, pair, lines, layers, page = map(picture, ("heads", "head", "average", "pair", "lines", "layers", "page"))

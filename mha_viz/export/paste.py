@@ -17,9 +17,10 @@ from mha_viz.core.memory import memory, readable_size
 from mha_viz.core.rules import Wrong
 from mha_viz.export.origins import WORDS, Need, NumPyOfSettings, OfFile, TorchOfSettings
 from mha_viz.export.pytest_case import case
-from mha_viz.export.views import Shown
 from mha_viz.export.words import told_a
 from mha_viz.sources.source import pinned
+from mha_viz.views import VIEWS
+from mha_viz.views.shown import Shown
 
 
 def program(shown, language, view="page"):
@@ -198,7 +199,7 @@ def output_lines(weight, bias):
 def selected(shown, words, view):
     """Lines that take the heads that the ``view`` draws, and print the chosen number beside the average's."""
     c = choice_of(shown)
-    drawn = [head for head in shown.drawn_heads(view) if head is not None]
+    drawn = [head for head in VIEWS[view].heads(shown) if head is not None]
     every = drawn == list(range(shown.trace.weights.shape[1]))
     heads = f"weights[{c.item}]" if every else f"weights[{c.item}, {drawn}]"
     cell = f"head {c.head}: {{weights[{c.item}, {c.head}, {c.query}, {c.key}]:.7f}}, average: {{average[{c.item}, {c.query}, {c.key}]:.7f}}"

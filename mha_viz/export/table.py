@@ -58,6 +58,13 @@ def statistics_table(traces, item, first=0):
     return text.getvalue()
 
 
+def results_table(rows):
+    """CSV of what was measured, whose first row has the names."""
+    text = io.StringIO()
+    csv.writer(text).writerows([quoted(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
+    return text.getvalue()
+
+
 def _map(trace, item, head):
     return trace.mean_weights[item] if head == "mean" else trace.weights[item, head]  # [L, S]
 

@@ -170,27 +170,22 @@ def step(label, at, by, key):
 
 def picture(lesson):
     """The lesson's heads, or A, B and B − A; a cell that is chosen stays so while the lesson does."""
-    from mha_viz.analysis import choose
     from mha_viz.components import live, measured_width
-    from mha_viz.figures.compare import describe_difference, difference_spec
-    from mha_viz.figures.heads import describe, spec
+    from mha_viz.export.lesson_page import shown_lesson
+    from mha_viz.views import PAGE
 
     def take(choices):
         last = choices[-1]
         head = view.head if last["head"] is None else last["head"]
         st.session_state.lesson_view = lesson.title, replace(view, head=head, cell=(last["query"], last["key"]))
 
-    traces, look = lesson.traces(), {"theme": st.context.theme.type or "light", "width": measured_width("picture")}
+    look = {"theme": st.context.theme.type or "light", "width": measured_width("picture")}
     of, view = st.session_state.get("lesson_view", (None, None))
     view = view if of == lesson.title else lesson.view()
-    drawn, said = (spec, describe) if len(traces) == 1 else (difference_spec, describe_difference)
-    live(
-        drawn(*traces, view, **look),
-        key="picture",
-        alt=said(*traces, view),
-        on_choose=heard(take, of=lambda: st.session_state.lesson_place.lesson),
-    )
-    st.html(chosen_number(traces[-1], choose(traces[-1], view), None if len(traces) == 1 else traces[0]))
+    shown = shown_lesson(lesson, view)
+    figure, alt = PAGE.drawn(shown, **look)
+    live(figure, key="picture", alt=alt, on_choose=heard(take, of=lambda: st.session_state.lesson_place.lesson))
+    st.html(chosen_number(shown.trace, shown.choice, shown.a))
 
 
 def offline(lesson):

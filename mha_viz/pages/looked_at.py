@@ -79,7 +79,7 @@ def current():
 
 def to_save(looked, view):
     """The Shown of what ``current`` is, for files: as ``view`` shows it, without what Explore changes in it and compares it with."""
-    from mha_viz.export.views import Shown
+    from mha_viz.views.shown import Shown
 
     if looked.settings is not None:
         of = Source(kind_of(looked.settings).called(looked.settings), (looked.trace,), looked.settings)

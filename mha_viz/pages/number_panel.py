@@ -16,20 +16,21 @@ def number_panel(shown, look):
     if not view.opened:
         return
     from mha_viz.figures import number
+    from mha_viz.views import CELL, SOFTMAX, TERMS
 
     trace, d = shown.opened
     if shown.sight is not None and not shown.sight.exact:
         one = f"query {trace.tokens.place(0, d.query):,} and key {trace.tokens.place(1, d.key):,}"
         st.caption(f"The chosen cell stands for a block of weights. Opened is one of them, {one}; closer, each can be chosen.")
-    if d.products is not None:
-        draw(number.terms(trace, d, **look), number.describe_terms(trace, d), "terms")
+    if TERMS.lack(shown) is None:
+        draw(*TERMS.drawn(shown, **look), TERMS.name)
     st.html(f"<ol class='derivation'>{''.join(f'<li>{step}</li>' for step in steps(trace, d))}</ol>")
     sides = ("query", "key")
     if shown.sight is not None:
         sides, S = sides[:1], shown.trace.plain.shape[3]
         st.caption(f"The row has {S:,} keys, and the sums are of all of them; those around the chosen one are shown.")
-    draw(number.softmax(trace, d, **look), number.describe_softmax(trace, d), "softmax")
-    draw(number.cell_in_heads(trace, d, **look), number.describe_cell_in_heads(trace, d), "cell")
+    for one in (SOFTMAX, CELL):
+        draw(*one.drawn(shown, **look), one.name)
     for side in sides:
         figure = number.token_in_heads(trace, d, side, view, **look)
         draw(figure, number.describe_token_in_heads(trace, d, side), f"token_{side}")

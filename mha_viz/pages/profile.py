@@ -205,20 +205,20 @@ def shown(results, profile):
 def drawn(results, lengths):
     """The picture, with the length at which it compares head counts, and what saves it."""
     from mha_viz.components.width import room
-    from mha_viz.export.measured import Measured
-    from mha_viz.figures.profile import describe_profile, profile_figure
+    from mha_viz.views import PROFILE
+    from mha_viz.views.shown import Measured
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
         about = "The length at which head counts stand beside each other."
         length = st.selectbox("head counts at length", lengths, index=len(lengths) - 1, width=180, help=about)
         shown = Measured(results, file_name(), length)
-        keep_for_saving(OnScreen(shown, "profile", "profile", "profile"))
+        keep_for_saving(OnScreen(shown, PROFILE.name, "profile", "profile"))
         with lazy_popover("Save", "save") as opened:
             if opened:
                 save()
-    figure = profile_figure(results, length, st.context.theme.type or "light", room("profile"))
+    figure, alt = PROFILE.drawn(shown, theme=st.context.theme.type or "light", width=room("profile"))
     bare = {"theme": None, "width": "content", "config": {"displayModeBar": False}}
-    st.plotly_chart(figure, key="profile_picture", alt=describe_profile(results, length), **bare)
+    st.plotly_chart(figure, key="profile_picture", alt=alt, **bare)
 
 
 def told(point):

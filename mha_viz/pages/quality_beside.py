@@ -79,15 +79,16 @@ def text_of(quality):
 def pictured(quality, name):
     """The picture of what is called ``name``."""
     from mha_viz.components.width import room
-    from mha_viz.export.measured import Measured
-    from mha_viz.figures.quality import describe_quality, quality_figure
     from mha_viz.studies.quality import command_of
+    from mha_viz.views import QUALITY
+    from mha_viz.views.shown import Measured
 
     if not quality.outcomes:
         return
-    figure = quality_figure(quality, st.context.theme.type or "light", room("quality"))
+    shown = Measured(quality, name)
+    figure, alt = QUALITY.drawn(shown, theme=st.context.theme.type or "light", width=room("quality"))
     bare = {"theme": None, "width": "content", "config": {"displayModeBar": False}}
-    st.plotly_chart(figure, key="quality_picture", alt=describe_quality(quality), **bare)
+    st.plotly_chart(figure, key="quality_picture", alt=alt, **bare)
     st.caption(
         "Points are medians; bars are the worst and the best seed, of times the quartiles. Uniform is the same weights with every head "
         "looking everywhere alike. Dotted is the formula beside the memory. The layer is timed on one batch of training. Held-out "
@@ -95,6 +96,5 @@ def pictured(quality, name):
     )
     if quality.results is not None:
         (st.warning if quality.results.busy else st.caption)(plain(quality.results.trust))
-    shown = Measured(quality, name)
-    keep_for_saving(OnScreen(shown, "quality", "quality", f"quality-{quality.trial.task}", place=PLACE), PLACE)
+    keep_for_saving(OnScreen(shown, QUALITY.name, "quality", f"quality-{quality.trial.task}", place=PLACE), PLACE)
     st.code(command_of(quality.trial), language="sh")

@@ -43,20 +43,22 @@ class OnScreen:
     @property
     def parts(self):
         """What of the picture may be left out."""
-        from mha_viz.export.views import WITHOUT
+        from mha_viz.views import VIEWS
 
-        return [part for part in PARTS if part not in WITHOUT.get(self.view, ())]
+        return [part for part in PARTS if part in VIEWS[self.view].parts]
 
     @property
     def maps(self):
         """True of the maps that Explore and Models show: their numbers and programs can be saved as well."""
-        return self.view == "page"
+        from mha_viz.views import VIEWS
+
+        return VIEWS[self.view].maps
 
     @property
     def measured(self):
-        from mha_viz.export.measured import VIEWS
+        from mha_viz.views.shown import Measured
 
-        return self.view in VIEWS
+        return isinstance(self.shown, Measured)
 
 
 def keep_for_saving(on_screen, place="save"):
@@ -244,11 +246,19 @@ def numbers(saved):
 
 def table(saved):
     """The numbers of what was measured."""
+    from mha_viz.export.make import WRITERS
+
     st.markdown("**Numbers**")
     about = "Of a profile a line a point, of quality a line a training."
     st.download_button(
-        "CSV", lambda: saved[0].shown.table, f"{saved[0].name}.csv", "text/csv", key=f"{saved[0].place}_csv", on_click="ignore", help=about
-    )  # fmt: skip
+        "CSV",
+        lambda: WRITERS["csv"](named(saved, "csv", saved[0].view), saved[0].shown, None, ""),
+        f"{saved[0].name}.csv",
+        "text/csv",
+        key=f"{saved[0].place}_csv",
+        on_click="ignore",
+        help=about,
+    )
 
 
 def named(saved, ending, view="page"):

@@ -52,7 +52,8 @@ def heads_and_average(subject, choose_cells, on_look=None):
     """
     from mha_viz.analysis import choose
     from mha_viz.components import live, measured_width
-    from mha_viz.export.views import Shown, page
+    from mha_viz.views import PAGE
+    from mha_viz.views.shown import Shown
 
     view = st.session_state.view
     changed, wrong_change = changed_trace(subject.trace, view)
@@ -79,7 +80,7 @@ def heads_and_average(subject, choose_cells, on_look=None):
                 f"What if: {plain(' '.join(what))} In this layer alone; the picture shows what it would do with the same input."
             )
     look = {"theme": st.context.theme.type or "light", "width": measured_width("picture")}
-    figure, alt = page(shown, **look)
+    figure, alt = PAGE.drawn(shown, **look)
     sight = trace.tokens.sight
     zooms = {} if sight is None or sight.exact else {"on_zoom": heard(long.zoom(trace))}
     live(

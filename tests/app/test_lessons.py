@@ -7,10 +7,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from mha_viz.core.rules import Wrong
-from mha_viz.export.lesson_page import lesson_page, picture
+from mha_viz.export.lesson_page import lesson_page, shown_lesson
 from mha_viz.figures.serial import to_json
 from mha_viz.studies import lesson_numbers
 from mha_viz.studies.lessons import LESSONS
+from mha_viz.views import PAGE
 from tests.app.screen import APP, decoded, figure, page_text, sent
 
 
@@ -100,7 +101,7 @@ def test_the_way_on_leads_to_the_same_picture(name):
     at = at.switch_page(f"mha_viz/pages/{lesson.page}.py").run()
     assert not at.warning or name in ("dead", "dropout"), "these warn of what they teach"
     assert not at.error and not at.exception
-    there, here = figure(at), json.loads(to_json(picture(lesson).to_plotly_json()))
+    there, here = figure(at), json.loads(to_json(PAGE.drawn(shown_lesson(lesson))[0]))
     assert there["layout"]["meta"]["chosen"] == here["layout"]["meta"]["chosen"]
     large = len(lesson.traces()) + 1  # a head and the average, or A, B and B − A
     for page, taught in zip(*(large_maps(one, large) for one in (there, here)), strict=True):

@@ -7,13 +7,12 @@ import mha_viz as mv
 from mha_viz.__main__ import main
 from mha_viz.core.rules import Wrong
 from mha_viz.export import notebook
-from mha_viz.export.asked import COMPARING, HEADS
 from mha_viz.export.figure import FORMATS, PICTURES, Figure, figure_of, read_figures
 from mha_viz.export.make import made, shown
-from mha_viz.export.views import PARTS, VIEWS
 from mha_viz.export.words import caption
-from mha_viz.figures.parts import ALL
 from mha_viz.settings import View
+from mha_viz.views import DIFFERENCE, PAGE, VIEWS
+from mha_viz.views.base import PARTS, OfResults
 
 SMALL = "?embed_dim=8&num_heads=4&batch_size=2&seq_len=5&padding=1&causal=1&step=softmax&token=4"
 MODEL = "?source=trained&model=look-both-ways-2&batch_size=1"
@@ -21,6 +20,9 @@ ASKED = {
     "heads": "2", "limits": (0.0, 0.3), "against": f"{SMALL}&seed=9", "theme": "dark", "transparent": True, "font": "monospace",
     "font_size": "20 px", "width": "700 px", "scale": 4, "code": "numpy", "layer": 1,
 } | dict.fromkeys(PARTS, False)  # fmt: skip
+
+
+OF_ATTENTION = [view.name for view in VIEWS.values() if not isinstance(view, OfResults) and not view.pictured]
 
 
 class Drawing:
@@ -38,7 +40,7 @@ def made_of(view, ending, **asked):
 
 
 @pytest.mark.parametrize("ending", FORMATS)
-@pytest.mark.parametrize("view", sorted(set(VIEWS) - {"window"}))
+@pytest.mark.parametrize("view", sorted({*OF_ATTENTION} - {"window"}))
 def test_what_is_asked_changes_the_file_or_is_refused(view, ending):
     try:
         plain = made_of(view, ending)
@@ -54,10 +56,10 @@ def test_what_is_asked_changes_the_file_or_is_refused(view, ending):
 
 
 def test_a_figure_that_does_not_compare_takes_no_a():
-    for view in set(VIEWS) - set(COMPARING):
+    for view in {*OF_ATTENTION} - {"page", "difference"}:
         with pytest.raises(Wrong, match=r"against = .*does nothing to the view .*page and difference heed it.*view = 'difference'"):
             figure_of({"view": view, "against": "?seed=8"})
-    for view in COMPARING:
+    for view in ("page", "difference"):
         assert shown(figure_of({"view": view, "address": SMALL, "against": f"{SMALL}&seed=8"})).a is not None
 
 
@@ -73,6 +75,7 @@ def test_a_figure_that_does_not_compare_takes_no_a():
         ({"limits": "0,1", "view": "terms"}, "limits = '0.0,1.0': does nothing to the view terms"),
         ({"heads": "2,5", "view": "head"}, "must name one head for the view head.*heads = '2'"),
         ({"heads": "2,5,mean", "view": "pair"}, "must name one head for the view pair"),
+        ({"heads": "mean", "view": "pair"}, "must name one head for the view pair"),
         ({"heads": "2,mean", "view": "difference"}, "names the average, which the view difference does not draw"),
         ({"heads": "2", "view": "average"}, "does nothing to the view average"),
         ({"heads": "2", "view": "layers"}, "heads = '2': does nothing to the view layers"),
@@ -118,7 +121,7 @@ def test_an_address_beside_a_file_says_how_it_is_shown_and_not_what(tmp_path, ca
     ],
 )
 def test_a_caption_says_what_a_is_wherever_it_comes_from(asked, a):
-    assert a in caption(shown(Figure(**asked, view="difference")), "difference")
+    assert a in caption(shown(Figure(**asked, view="difference")), DIFFERENCE)
 
 
 def test_a_caption_names_the_file_that_is_a(tmp_path):
@@ -128,9 +131,9 @@ def test_a_caption_names_the_file_that_is_a(tmp_path):
     address = "?embed_dim=8&num_heads=2&seq_len=4&batch_size=1&padding="
     for name, said in (("one", "A: one.npz. "), ("two", "A: two.npz, ")):
         what = shown(Figure(address=address, against=str(tmp_path / f"{name}.npz"), view="difference"))
-        assert said in caption(what, "difference")
+        assert said in caption(what, DIFFERENCE)
     pinned = shown(Figure(recording=str(tmp_path / "two.npz"), address="?layer=1&pinned=layer%3D0", view="difference"))
-    assert "A: ?layer=0 of the same file. " in caption(pinned, "difference")
+    assert "A: ?layer=0 of the same file. " in caption(pinned, DIFFERENCE)
 
 
 def test_programs_compute_the_a_that_a_figure_is_against():
@@ -150,10 +153,10 @@ def test_programs_compute_the_a_that_a_figure_is_against():
 )
 def test_the_page_draws_the_heads_that_its_caption_names(heads, address, drawn, said):
     what = shown(Figure(address=address, heads=heads))
-    spec, _ = VIEWS["page"](what, theme="light", width=1104, parts=ALL)
+    spec, _ = PAGE.drawn(what)
     found = [tile["head"] for tile in spec["layout"]["meta"]["tiles"]]
     assert list(dict.fromkeys(found)) == drawn
-    assert caption(what, "page").startswith(said)
+    assert caption(what, PAGE).startswith(said)
 
 
 
@@ -185,7 +188,7 @@ def test_a_field_changes_the_picture_or_is_refused(picture):
 def test_a_field_that_a_picture_does_not_have_is_named():
     for name, value, said in (
         ("symptom", "NaN", "does nothing to the picture heads, which heeds item, order, head"),
-        ("arrangement", "one", "lines and page do"),
+        ("arrangement", "one", "page and lines do"),
         ("what_if", "0:1=zero", "pass mv.changed"),
         ("rows", (1, 3), "too long to be drawn whole"),
     ):
@@ -193,5 +196,5 @@ def test_a_field_that_a_picture_does_not_have_is_named():
             mv.heads(MAPS, **{name: value})
 
 
-def test_the_tables_name_views_and_formats_that_there_are():
-    assert set(HEADS) <= set(VIEWS) and set(PICTURES) <= set(FORMATS)
+def test_the_table_names_formats_that_there_are():
+    assert set(PICTURES) <= set(FORMATS)

@@ -15,7 +15,6 @@ from mha_viz.core.maps import trace_of_maps
 from mha_viz.core.rules import Wrong
 from mha_viz.export.figure import Figure
 from mha_viz.export.make import drawn, made, shown, spec_of, write
-from mha_viz.export.views import PARTS, VIEWS, WITHOUT
 from mha_viz.settings import Settings, View, to_json
 
 SMALL = "?embed_dim=8&num_heads=4&batch_size=2&seq_len=5&padding=1&causal=1"
@@ -98,15 +97,6 @@ def test_maps_alone_have_no_norms_and_no_terms(tmp_path):
 # Views
 
 
-@pytest.mark.parametrize("view", sorted(set(VIEWS) - {"window"}))
-def test_every_view_is_drawn_as_wide_as_asked_and_told_in_words(view):
-    address = "models?model=look-both-ways-2&batch_size=1" if view in ("curves", "layers") else f"{SMALL}&step=softmax"
-    against = f"{SMALL}&seed=8" if view == "difference" else None
-    figure = Figure(address=address, view=view, against=against, width=700)
-    spec, alt = drawn(figure, shown(figure))
-    assert spec["layout"]["width"] == 700 and spec["data"] and len(alt) > 20
-
-
 @pytest.mark.parametrize(
     ("view", "heads", "right"),
     [
@@ -124,15 +114,6 @@ def test_figures_of_one_document_have_one_scale():
         spec_of(Figure(address=f"{SMALL}&seed={seed}", view="head", limits="0,0.5"))["layout"]["coloraxis"] for seed in (1, 2)
     ]
     assert [(axis["cmin"], axis["cmax"]) for axis in ends] == [(0, 0.5)] * 2
-
-
-@pytest.mark.parametrize("view", sorted(set(VIEWS) - {"difference", "curves", "window"}))
-def test_parts_that_a_view_has_can_be_left_out(view):
-    address, without = f"{SMALL}&step=softmax", WITHOUT.get(view, ())
-    bare = spec_of(Figure(address=address, view=view, **{part: part in without for part in PARTS}))
-    whole = spec_of(Figure(address=address, view=view))
-    assert bare["layout"]["height"] != whole["layout"]["height"] or len(bare["data"]) < len(whole["data"])
-    assert not any("attention" in str(note.get("text", "")).lower() for note in bare["layout"].get("annotations", []))
 
 
 @pytest.mark.skipif(shutil.which("fc-match") is None, reason="fontconfig is not installed")

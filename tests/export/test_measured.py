@@ -12,10 +12,10 @@ from mha_viz.core.rules import Wrong
 from mha_viz.export.command import command
 from mha_viz.export.figure import Figure, read_figures, specification
 from mha_viz.export.make import drawn, shown, spec_of
-from mha_viz.export.measured import Measured
 from mha_viz.settings.profile import Profile
 from mha_viz.studies.profile_results import Results, as_json
 from mha_viz.studies.profiling import PEAK, SECONDS, SKIPPED, Event
+from mha_viz.views.shown import Measured
 
 
 @pytest.fixture

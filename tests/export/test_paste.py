@@ -19,12 +19,12 @@ from mha_viz.core.rules import Wrong
 from mha_viz.export.figure import Figure
 from mha_viz.export.make import shown as of_address
 from mha_viz.export.paste import PROGRAMS
-from mha_viz.export.views import Shown
 from mha_viz.recording import Recording
 from mha_viz.settings import View
 from mha_viz.sources.base import Source, changed_by, layer_of
 from mha_viz.sources.source import pinned_trace, source
 from mha_viz.sources.trained import Trained
+from mha_viz.views.shown import Shown
 from tests.export.programs import CASES, SMALL, array, by_case, by_language, executed, ignored, same
 
 WHAT_IF = {

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from mha_viz.export import views
 from mha_viz.export.figure import Figure
 from mha_viz.export.make import made, shown
 from mha_viz.export.paste import PROGRAMS
 from mha_viz.export.words import address_of, caption, markdown, view_address_of
+from mha_viz.views import HEAD, HEADS, PAGE, PAIR
 
 
 def what(**asked):
@@ -15,7 +15,7 @@ def what(**asked):
 
 
 def test_a_caption_says_what_of_what_with_which_shapes_settings_and_versions():
-    said = caption(what(address="?num_heads=4&causal=1&head=2&item=1", heads="2,mean"), "pair")
+    said = caption(what(address="?num_heads=4&causal=1&head=2&item=1", heads="2,mean"), PAIR)
     assert said.startswith("Attention of head 2 beside the average of all heads, batch item 1 of untrained layer, seed 7.")
     assert "[N, H, L, S] = [3, 4, 20, 20]; causal, 3, 0, 0 padded tokens per item, right." in said
     assert "Settings: ?num_heads=4&causal=1&item=1&head=2." in said
@@ -23,13 +23,13 @@ def test_a_caption_says_what_of_what_with_which_shapes_settings_and_versions():
 
 
 def test_the_layer_of_several_is_named():
-    assert ", layer 1." in caption(what(address="?source=trained", layer=1), "head")
+    assert ", layer 1." in caption(what(address="?source=trained", layer=1), HEAD)
 
 
 def test_heads_that_were_asked_for_are_told():
-    assert "Attention of heads 2 and 5 and the average of all 8 heads," in caption(what(heads="2,5,mean"), "heads")
-    assert "Attention of heads 5 and 2," in caption(what(heads="5,2"), "heads"), "in the order that was asked for"
-    assert "Attention of all 8 heads and their average," in caption(what(), "page")
+    assert "Attention of heads 2 and 5 and the average of all 8 heads," in caption(what(heads="2,5,mean"), HEADS)
+    assert "Attention of heads 5 and 2," in caption(what(heads="5,2"), HEADS), "in the order that was asked for"
+    assert "Attention of all 8 heads and their average," in caption(what(), PAGE)
 
 
 @pytest.mark.parametrize(
@@ -47,10 +47,10 @@ def test_heads_that_were_asked_for_are_told():
 )
 def test_caption_table_program_and_case_are_of_the_heads_on_screen(address, heads):
     one = what(address=address)
-    assert one.drawn_heads("page") == heads
+    assert PAGE.heads(one) == heads
     numbers = [head for head in heads if head is not None]
     assert one.head == numbers[0], "the chosen head is one of them"
-    assert " and ".join(map(str, numbers)) in caption(one, "page").partition(",")[0]
+    assert " and ".join(map(str, numbers)) in caption(one, PAGE).partition(",")[0]
     table = made(Figure(out="a.csv", address=address), None)[0].decode().splitlines()[1:]
     named = list(dict.fromkeys(line.split(",")[1] for line in table))
     assert named == ["average" if head is None else str(head) for head in heads]
@@ -62,17 +62,17 @@ def test_caption_table_program_and_case_are_of_the_heads_on_screen(address, head
 
 def test_a_caption_of_a_comparison_says_so_and_what_a_is():
     """The page shows A, B and B − A where something is pinned, of the heads that are chosen."""
-    said = caption(what(address="?pinned=seed%3D8"), "page")
+    said = caption(what(address="?pinned=seed%3D8"), PAGE)
     assert said.startswith("Attention of A and of B, and what changed from A to B, batch item 0 of untrained layer, seed 7. A: ?seed=8.")
-    of_some = caption(what(address="?pinned=seed%3D8&heads=2,5"), "page")
+    of_some = caption(what(address="?pinned=seed%3D8&heads=2,5"), PAGE)
     assert ", in heads 5 and 2, batch item 0" in of_some or ", in heads 2 and 5, batch item 0" in of_some
 
 
 def test_the_alternative_text_of_a_pair_speaks_of_the_pair():
     """No strip of all heads stands above it, as it does on the page."""
-    _, said = views.pair(what(address="?head=1"))
+    _, said = PAIR.drawn(what(address="?head=1"))
     assert said.startswith("Attention maps of head 1 and the average of 8 heads, 20 queries by 20 keys. Head 1 differs")
-    _, page = views.page(what(address="?head=1"))
+    _, page = PAGE.drawn(what(address="?head=1"))
     assert page.startswith("Attention maps of all 8 heads")
 
 

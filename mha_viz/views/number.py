@@ -1,0 +1,13 @@
+"""What the views of one number, which is opened, have in common."""
+
+from mha_viz.views.base import CHOSEN, ONE_HEAD, OfAttention
+
+
+class OfNumber(OfAttention):
+    """A view of the chosen number, of which a long sequence computes the one row."""
+
+    public = False
+    reads = CHOSEN
+    naming = ONE_HEAD
+    needs = ()
+    whole = False

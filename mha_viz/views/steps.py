@@ -1,0 +1,53 @@
+"""One step on the way of a query through the layer."""
+
+from mha_viz.analysis.walkthrough import in_layout, walk
+from mha_viz.core.rules import Wrong
+from mha_viz.figures.parts import ALL
+from mha_viz.settings.steps import STEPS as TOLD
+from mha_viz.views.base import CHOSEN, ONE_HEAD, OfAttention
+
+
+class Steps(OfAttention):
+    """The tensors of one step on the way of one query, the ``step`` of the View."""
+
+    name = "steps"
+    public = False
+    parts = ("title", "labels", "values")
+    reads = (*CHOSEN, "step", "together")
+    naming = ONE_HEAD
+    needs = ()
+    whole = True
+
+    def lack(self, shown):
+        walked, step = shown.once(_walked), shown.view.step
+        drawn = [name for name in walked.steps if walked.tensors[name]]
+        if step in drawn:
+            return super().lack(shown)
+        return Wrong("step", step, f"has no picture here; those that have: {', '.join(drawn)}.")
+
+    def draw(self, shown, theme="light", width=1104, parts=ALL):
+        from mha_viz.figures import steps
+
+        return steps.picture(_tensors(shown), theme, width, shown.view.step == "project", parts).to_plotly_json()
+
+    def describe(self, shown):
+        from mha_viz.figures import steps
+
+        return steps.describe(_tensors(shown))
+
+    def caption(self, shown):
+        where = "in all heads" if shown.view.together else f"in head {shown.head}"
+        return f"Step by step: {TOLD[shown.view.step][1]}, query {shown.choice.query} {where}"
+
+
+def _walked(shown):
+    c = shown.choice
+    return walk(shown.trace, c.item, None if shown.view.together else c.head, c.query, c.key, c.head)
+
+
+def _tensors(shown):
+    """The tensors of the step, in the layout of the source."""
+    return in_layout(shown.once(_walked).tensors[shown.view.step], getattr(shown.source.settings, "batch_first", True))
+
+
+STEPS = Steps()

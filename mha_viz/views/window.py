@@ -1,0 +1,35 @@
+"""An exact part of one head's long map."""
+
+from dataclasses import replace
+
+from mha_viz.core.rules import Wrong
+from mha_viz.views.base import WIDE
+from mha_viz.views.head import Head
+
+
+class Window(Head):
+    """Every weight around a cell of one head whose map is too long to be whole."""
+
+    name = "window"
+    public = False
+    width = WIDE
+
+    def lack(self, shown):
+        if shown.sight is None:
+            rule = "is an exact window of maps that are too long to be whole, and these are not: every view of them is exact."
+            return Wrong("view", self.name, rule, [{"view": "head"}])
+        return super().lack(shown)
+
+    def caption(self, shown):
+        return f"A window of the attention of head {shown.head}"
+
+    def placed(self, trace, view):
+        from mha_viz.analysis.long_maps import around
+
+        if view.rows and view.columns:
+            return view
+        rows, columns = around(trace, view)
+        return replace(view, rows=view.rows or rows, columns=view.columns or columns)
+
+
+WINDOW = Window()
