@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlencode
 import streamlit as st
 
 from mha_viz.core.rules import Wrong
-from mha_viz.pages.form import STAGE, WHOLE, draw, give, heard, renew
+from mha_viz.pages.form import STAGE, WHOLE, draw, give, heard, renew, uninterrupted
 from mha_viz.settings import (
     Settings,
     View,
@@ -43,6 +43,7 @@ STAND_INS = {  # what a widget holds at first whose field is None until a switch
 }
 
 
+@uninterrupted()
 def arrive():
     """Take the address over where a person went to another one: a first visit, a shared link, Back.
 
@@ -238,6 +239,7 @@ def address():
     return spelled | to_address(**asdict(st.session_state.view))
 
 
+@uninterrupted()
 def write_address():
     """Let the browser's address say what is set and how it is shown."""
     spelled, st.session_state.written = address(), held()

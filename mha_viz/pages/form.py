@@ -11,9 +11,11 @@ its way to it, and must get the whole page; one that asks for a fragment has all
 import itertools
 import logging
 from contextlib import contextmanager
+from threading import RLock
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequestType
 
 from mha_viz.pages.number_field import as_typed
 
@@ -58,15 +60,28 @@ def heard(act, key=None, of=None):
 
 @contextmanager
 def uninterrupted():
-    """Let a callback come to its end. Streamlit gives up what runs, at any look at the session's state, once the browser asks for more: a
-    press would be lost, or half done."""
+    """Let a change of the session's state come to its end: a callback, or an address that is taken over. Streamlit gives up what runs, at
+    any look at that state, once the browser asks for more: a press would be lost, or half done. What the browser asked for begins at
+    once, and waits here for its turn."""
     state = get_script_run_ctx().session_state
     interrupt = state._yield_callback
     object.__setattr__(state, "_yield_callback", lambda: None)
     try:
-        yield
+        with st.session_state.setdefault("turn", RLock()):
+            yield
     finally:
         object.__setattr__(state, "_yield_callback", interrupt)
+
+
+def leave_fragments():
+    """Forget the fragments of the page that was left. A browser still shows them until it hears of this page, and may ask for one: it
+    would get an answer of that page, take it for a page of its own, and clear away what it had of this one."""
+    asked = get_script_run_ctx()
+    asked.fragment_storage.clear()
+    requests = asked.script_requests
+    with requests._lock:
+        if requests._state is ScriptRequestType.RERUN and requests._rerun_data.fragment_id_queue:
+            requests._state = ScriptRequestType.CONTINUE
 
 
 def give(key, value):

@@ -11,8 +11,22 @@ from mha_viz.export.markdown import plain
 
 
 def fragment(**how):
-    """``st.fragment``, whose function may run out of memory: then the page says so, and goes on with the rest."""
-    return lambda function: st.fragment(**how)(in_memory(function))
+    """``st.fragment`` of one page, whose function may run out of memory: then the page says so, and goes on with the rest.
+
+    Streamlit knows a fragment by its function's name and its place. Those of two pages would be the same one to it, and a control of the
+    page that was left would draw its fragment into the other.
+    """
+
+    def of_page(function):
+        @wraps(function)
+        def drawn(*args, **kwargs):
+            told = in_memory(function)
+            told.__qualname__ = f"{function.__qualname__} of {st.session_state.page}"
+            return st.fragment(**how)(told)(*args, **kwargs)
+
+        return drawn
+
+    return of_page
 
 
 def in_memory(function):

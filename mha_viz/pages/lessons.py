@@ -6,7 +6,7 @@ import streamlit as st
 
 from mha_viz.core.rules import Wrong
 from mha_viz.export.markdown import plain
-from mha_viz.pages.form import heard, renew
+from mha_viz.pages.form import heard, renew, uninterrupted
 from mha_viz.pages.messages import say_error, say_notes
 from mha_viz.pages.places import PAGES, enter
 from mha_viz.pages.shapes import chosen_number
@@ -50,6 +50,7 @@ def page():
     write_address()
 
 
+@uninterrupted()
 def arrive():
     """Take the address over where a person came by another one; a Wrong for each value of it that is bad, which falls back alone, until
     somebody goes elsewhere.
@@ -81,6 +82,7 @@ def arrive():
     return notes
 
 
+@uninterrupted()
 def write_address():
     state, defaults = st.session_state, vars(Place())
     spelled = {name: spell(value) for name, value in vars(state.lesson_place).items() if value != defaults[name]}

@@ -38,9 +38,22 @@ def enter(page, follow=()):
     The fragments ``follow`` are drawn anew with any other one: they say something of what the others choose.
     """
     st.html(STYLE)
-    state, query = st.session_state, st.query_params.to_dict()
+    query = st.query_params.to_dict()
+    if come(page, follow, query):
+        st.query_params.from_dict(query)  # a link to the page that one is on leaves the browser's address as it was
+    form.begin()
+    links()
+
+
+@form.uninterrupted()
+def come(page, follow, query):
+    """Take up what was left of ``page``, and lay away what the page before looked at. Returns whether it is the same page, which looks at
+    something else now."""
+    state = st.session_state
     before, was = state.get("page", page), state.get("place")
     now = ("models" if "source" in query else "explore") if page in OF_EITHER else page
+    if before != page:
+        form.leave_fragments()
     state.page, state.place, state.looked_at = page, now, now if now in ADDRESSES else looked_at()
     state.follow = (*follow, "pages") if now in ADDRESSES else follow  # links between these say what is set
     places = state.setdefault("places", {})
@@ -53,10 +66,7 @@ def enter(page, follow=()):
         source.named, state.get("behind", ())
     ):  # the link was drawn before what was changed since
         state.address, state.behind = query, []
-    if before == page and was not in (None, now):
-        st.query_params.from_dict(query)  # a link to the page that one is on leaves the browser's address as it was
-    form.begin()
-    links()
+    return before == page and was not in (None, now)
 
 
 @fragment(key="pages")

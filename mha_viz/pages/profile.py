@@ -7,7 +7,7 @@ import streamlit as st
 
 from mha_viz.core.rules import Wrong
 from mha_viz.export.markdown import plain
-from mha_viz.pages.form import heard
+from mha_viz.pages.form import heard, uninterrupted
 from mha_viz.pages.measuring import begin, measuring, running
 from mha_viz.pages.messages import say_error, say_notes, say_with_mends
 from mha_viz.pages.number_field import as_typed, number_field
@@ -63,6 +63,7 @@ def page():
         write_address(profile)
 
 
+@uninterrupted()
 def arrive():
     """Take the address over where a person came by another one; a Wrong for each value that is bad, which falls back alone."""
     state, query = st.session_state, st.query_params.to_dict()
@@ -226,6 +227,7 @@ def told(point):
     return f"{heads}, length {point.seq_len:,}, need_weights={point.need_weights}"
 
 
+@uninterrupted()
 def write_address(profile):
     state, defaults = st.session_state, vars(Profile())
     found = {name: spell(value) for name, value in vars(profile).items() if value != defaults[name]}

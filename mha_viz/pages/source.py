@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlencode
 import streamlit as st
 
 from mha_viz.core.rules import Wrong, one_of
-from mha_viz.pages.form import give, heard, renew
+from mha_viz.pages.form import give, heard, renew, uninterrupted
 from mha_viz.settings import View, from_address, to_address
 from mha_viz.sources.files.kind import Opened
 from mha_viz.sources.pretrained import Pretrained
@@ -19,6 +19,7 @@ from mha_viz.sources.trained import Trained
 KINDS = {"trained": Trained, "pretrained": Pretrained, "file": Opened}  # by the name of the source, the default first
 
 
+@uninterrupted()
 def arrive():
     """Take the address over where a person went to another one: a first visit, a shared link, Back."""
     state, query = st.session_state, st.query_params.to_dict()
@@ -173,6 +174,7 @@ def unnamed(address):
     return {name: text for name, text in address.items() if (name, text) != ("source", next(iter(KINDS)))}
 
 
+@uninterrupted()
 def write_address():
     """Let the browser's address say what is looked at and how it is shown."""
     state, spelled = st.session_state, address()

@@ -51,7 +51,7 @@ def usual_window(chromium):
         page.on("request", asked)
         page.on("console", said)
         page.on("response", answered)
-        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("pageerror", lambda error: complaints.append(error.stack or str(error)))
         yield page
 
 

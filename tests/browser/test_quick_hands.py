@@ -4,6 +4,7 @@ and the picture is the one that the address opens."""
 import random
 
 import pytest
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from tests.browser.person import IDLE, eventually
 
@@ -68,3 +69,50 @@ def test_a_popover_that_is_opened_while_the_page_is_still_being_drawn_stays_open
     page.get_by_role("button", name=label, exact=True).click()
     settled(page)
     assert page.get_by_test_id("stPopoverBody").count() == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "link", "pressed"),
+    [("", "Step by step", "Heads"), ("", "Models", "Reset view"), ("steps", "Decode", "Forward"), ("models", "Explore", "Reset view")],
+)
+def test_a_control_of_a_page_that_is_left_takes_nothing_from_the_next_one(usual_window, address, path, link, pressed):
+    """The browser hears late of the page that the link leads to, and until then shows the controls of the one before."""
+    held, server = [], []
+    with usual_window.context.new_page() as page:
+        page.route_web_socket("**/_stcore/stream", lambda route: server.append(late(route, held)))
+        page.goto(f"{address}/{path}")
+        page.locator(IDLE).wait_for()
+        page.get_by_test_id("stMain").get_by_role("button", name=pressed).wait_for()
+        settled(page)
+        let_go = server[-1]()
+        page.locator(".st-key-pages a", has_text=link).click()
+        page.get_by_test_id("stMain").get_by_role("button", name=pressed).click()
+
+        def answered():
+            page.wait_for_timeout(30)  # in which messages are heard
+            return any(ForwardMsg.FromString(message).HasField("script_finished") for message in held)
+
+        eventually(answered)
+        page.wait_for_timeout(500)  # for an answer to the second press, of which there is to be none
+        let_go()
+        settled(page)
+        assert page.locator("[data-testid=stException], [role=dialog]:has-text('Bad message')").count() == 0
+        assert page.locator(".st-key-pages a").count() >= 9, "the page is blank"
+
+
+def late(route, held):
+    """Pass on what a server says, until the function that is returned is called: from then on it is ``held``, until what that returns is
+    called."""
+    holding = []
+    route.connect_to_server().on_message(lambda message: (held.append if holding else route.send)(message))
+
+    def hold():
+        holding.append(True)
+        return let_go
+
+    def let_go():
+        holding.clear()
+        for message in held:
+            route.send(message)
+
+    return hold
