@@ -42,7 +42,9 @@ class Picture {
     this.observer.disconnect();
     clearTimeout(this.resizing);
     clearTimeout(this.sending);
-    if (this.drawn) window.Plotly.purge(this.plot);
+    this.next = this.kind = null; // what is under way draws and answers nothing more
+    // Plotly would miss what is purged while it draws.
+    Promise.resolve(this.drawing).finally(() => this.drawn && window.Plotly.purge(this.plot));
   }
 
   // Drawing ---------------------------------------------------------------------------------------------------------
@@ -79,6 +81,7 @@ class Picture {
       await this.react();
       if (!this.drawn) this.plot.on("plotly_relayouting", () => this.marks()).on("plotly_relayout", () => this.rename());
       this.drawn = true;
+      if (this.gone.signal.aborted) return;
       this.kind = new ({ lines: Lines, decoding: Columns }[layout.meta.kind] ?? Maps)(this.plot);
       this.keys.textContent = this.kind.keys;
       this.plot.setAttribute("aria-roledescription", this.kind.role);
@@ -118,7 +121,7 @@ class Picture {
   // A first picture made for another width would be replaced at once: rather wait for its successor.
   async rightWidth() {
     const started = performance.now();
-    while (this.next.layout.width !== this.width() && performance.now() - started < PATIENCE) {
+    while (this.next && this.next.layout.width !== this.width() && performance.now() - started < PATIENCE) {
       this.reportWidth();
       await new Promise((resolve) => setTimeout(resolve, 20));
     }

@@ -569,3 +569,24 @@ def test_tokens_are_shown_exactly_as_typed(live):
             "said => document.querySelector('.mha-tip').textContent.includes(`query ${said} → key ${said}`)", arg=said
         )
     assert page.locator(".mha-live img").count() == 0 and page.locator(".mha-live b").count() == 0
+
+
+def test_a_picture_that_leaves_its_page_while_it_is_drawn_ends_in_no_error(live):
+    page = live()
+    page.evaluate("""() => {
+        const leaving = document.querySelector(".mha-maps"), { react } = window.Plotly;
+        const moment = () => new Promise((go) => setTimeout(go, 50));
+        window.Plotly.react = async (plot, ...figure) => {
+            const drawn = await react(plot, ...figure);
+            if (plot !== leaving) return drawn;
+            window.Plotly.react = react;
+            for (window.underWay = true; plot.isConnected; ) await moment();
+            await moment();
+            setTimeout(() => (window.underWay = false));
+        };
+    }""")
+    page.get_by_label("seed").fill("1")
+    page.get_by_label("seed").press("Enter")
+    page.wait_for_function("window.underWay")
+    live()
+    page.wait_for_function("!window.underWay")
