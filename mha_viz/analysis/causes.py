@@ -146,7 +146,9 @@ def _masks(trace):
     if batch is not None:
         found = [("attn_mask", batch.attn_mask), ("key_padding_mask", batch.key_padding_mask)]
     else:
-        found = [] if rules is None else [("attn_mask", rules.dense), ("attn_mask", rules.bias)]
+        found = [] if rules is None else [("attn_mask", rules.dense)]
+        if rules is not None and rules.bias is not None:
+            found.append(("attn_mask", rules.bias[..., : rules.num_keys]))  # without what an extra column adds
     return [(name, mask) for name, mask in found if mask is not None]
 
 

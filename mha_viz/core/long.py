@@ -170,6 +170,8 @@ class Maps:
             torch.mm(q, k[:, first + key : first + end], out=s[:, key:end])
         if self.mask.extra:
             torch.mm(q, k[:, self.extra], out=s[:, real:])
+            added = mask.added(start, start + rows)  # [1, 1, 1|rows, S + extra]; extra columns are never hidden
+            s[:, real:] += 0 if added is None else torch.tensor(added[0, 0, :, self.extra]).to(s)
         mask.apply(s[:, :real].numpy(), start, first)
         torch.softmax(s, dim=-1, out=s)
         if head in self.off or self.lengths is not None:
@@ -298,7 +300,7 @@ def rows_of(attention, start, stop):
     mask, tokens = call.mask, call.tokens
     bias = mask.added(start, stop)
     dense = mask.hidden(start, stop)[..., : mask.num_keys]  # [1|N, 1|H, rows, S without extra]
-    own = Mask(stop - start, mask.num_keys, mask.extra, dense=dense, bias=None if bias is None else bias[..., : mask.num_keys])
+    own = Mask(stop - start, mask.num_keys, mask.extra, dense=dense, bias=bias)
     sight = Sight.of(L, call.k.shape[2], rows=(start, stop), shape=(stop - start, call.k.shape[2]))
     return replace(call, q=call.q[:, :, start:stop], mask=own, tokens=tokens.seen(sight))
 

@@ -9,14 +9,14 @@ import numpy as np
 class Mask:
     """Every mask of one call, symbolic. True means "may not attend", as in ``nn.MultiheadAttention``.
 
-    ``num_queries`` L and ``num_keys`` S count what the input holds; ``extra`` (0 to 2) columns of ``add_bias_kv`` and
-    ``add_zero_attn`` follow the S real keys and are always visible.
+    ``num_queries`` L and ``num_keys`` S count what the input holds; ``extra`` (0 to 2) columns of ``add_bias_kv``,
+    ``add_zero_attn`` or an attention sink follow the S real keys and are always visible.
 
     With L ≠ S, ``causal`` is aligned bottom-right: the last query stands at the last key, so that a query sees the past of its
     own position. A ``window`` of w lets a query see w keys backwards, itself included; when not causal, as far forwards too.
 
     ``padded`` [N, S] bool hides keys, ``dense`` [1|N, 1|H, 1|L, S] bool hides pairs. ``bias`` [1|N, 1|H, 1|L, S], finite, is
-    added to the scaled scores: a −inf in a person's mask is True in ``dense`` and 0 in ``bias``.
+    added to the scaled scores: a −inf in a person's mask is True in ``dense`` and 0 in ``bias``, which may cover the extra columns too.
 
     ``number`` is what the model adds where a key is hidden. A finite one, such as the smallest of a dtype, hides a key only while
     the query has others: of a query that would lose all its keys none is hidden, and each gets the number.
@@ -138,7 +138,7 @@ class Mask:
         return None if added is None else self._with_extra(added, 0)
 
     def _with_extra(self, array, value):
-        if not self.extra:
+        if array.shape[3] == self.num_keys + self.extra:
             return array
         return np.pad(array, [(0, 0)] * 3 + [(0, self.extra)], constant_values=value)  # [..., S] → [..., S + extra]
 

@@ -101,7 +101,8 @@ def _check_mask(place, described, arrays, sizes, extra):
         if name in arrays:
             shape = arrays[name].shape
             pairs = zip(shape, (N, H, L), strict=False)
-            if len(shape) != 4 or shape[3] != S or any(length not in (1, full) for length, full in pairs):
+            widths = {S, S + extra} if name == "bias" else {S}
+            if len(shape) != 4 or shape[3] not in widths or any(length not in (1, full) for length, full in pairs):
                 raise Wrong(f"{place}.{name}", Shape(shape), f"must be [1|N, 1|H, 1|L, S] with [N, H, L, S] = {[N, H, L, S]}.")
             _check_array(place, arrays, name, kind, shape)
 

@@ -68,3 +68,22 @@ def test_flex_attention_runs_as_it_runs_alone_and_its_layers_are_named():
         assert torch.equal(model(**inputs).logits, alone)
     (note,) = recording.notes
     assert recording.traces == () and note.startswith("model.layers.0.self_attn and model.layers.1.self_attn: ")
+
+
+def test_the_sinks_of_gpt_oss():
+    config = transformers.GptOssConfig(
+        vocab_size=50, hidden_size=16, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=4, sliding_window=4,
+        intermediate_size=16, num_local_experts=2, num_experts_per_tok=1, layer_types=["sliding_attention", "full_attention"],
+        attn_implementation="eager",
+    )  # fmt: skip
+    model = transformers.GptOssForCausalLM(config).eval()
+    for layer in model.model.layers:
+        torch.nn.init.normal_(layer.self_attn.sinks)
+    ids, mask = torch.randint(5, 50, (2, 8)), torch.ones(2, 8, dtype=torch.long)
+    mask[0, :3] = 0
+    with torch.no_grad(), mha_viz.record(model) as recording:
+        own = model(ids, attention_mask=mask, output_attentions=True).attentions
+    assert [(trace.rules.causal, trace.rules.window) for trace in recording.traces] == [(True, 4), (True, None)]
+    for trace, weights in zip(recording.traces, own, strict=True):
+        assert trace.shape == (2, 4, 8, 9) and trace.key_tokens[0][-1] == "sink"
+        assert torch.equal(torch.tensor(trace.weights[..., :-1]), weights)

@@ -87,9 +87,9 @@ def order(s):
         mask = call.mask.settled()  # rows whose keys a number hides, all of them, are told as they come out
         dense = mask.hidden()
         dense = np.broadcast_to(dense, (*dense.shape[:2], L, dense.shape[3]))[:, :, here][..., there][..., : mask.num_keys]
-        bias = mask.bias
+        bias = mask.added()
         if bias is not None:
-            bias = np.broadcast_to(bias, (*bias.shape[:2], L, mask.num_keys))[:, :, here][..., there[: mask.num_keys]]
+            bias = np.broadcast_to(bias, (*bias.shape[:2], L, bias.shape[3]))[:, :, here][..., there]
         mask = replace(mask, causal=False, window=None, padded=None, dense=dense, bias=bias)
         v = None if call.v is None else call.v[:, :, there]
         before, after = s.before(), s.rerun(replace(call, q=call.q[:, :, here], k=call.k[:, :, there], v=v, mask=mask))

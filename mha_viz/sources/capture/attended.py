@@ -4,12 +4,13 @@ import math
 from dataclasses import dataclass, replace
 
 import torch
+from torch.nn import functional as F
 
 from mha_viz.core.rules import Wrong
 from mha_viz.sources.capture.agreement import close, gap, gives_zero, rows_of, some_rows, weights_of
 from mha_viz.sources.capture.axes import Axis, Unclear, arranged, leaves
 from mha_viz.sources.capture.beneath import NoTokens
-from mha_viz.sources.capture.masks import FILLED, joined, of_floats, row_without_key, symbolic, together, version
+from mha_viz.sources.capture.masks import FILLED, joined, of_floats, row_without_key, symbolic, together, version, with_sink
 from mha_viz.sources.capture.rows import tokens_of
 from mha_viz.sources.capture.scores import Scores, Weights
 from mha_viz.sources.capture.windows import windows_of
@@ -132,6 +133,13 @@ def keep(run, attended, layout=None):
         q, k, v, weights, used, result = _arranged(attended, items, heads, queries)
         groups = [items, heads, queries, list(attended.keys.leaves)]
         mask = _mask(run.memory, attended.scores, groups, absorbs=weights is not None)
+        extra = ()
+        if attended.scores.sink is not None:
+            extra, mask, k, v = ("sink",), *_sunk(attended.scores.sink, mask, k, v, groups)
+            run.note(
+                'a sink stands beside the keys in its softmax: the column "sink", which multiplies no value. Without it the weights of a '
+                "query sum to less than 1.", name,
+            )  # fmt: skip
         q = _times(q, attended.scores, groups)
     except Unclear:
         run.note('the axes of its attention cannot be told; pass layout, such as layout="NHLD".', name)
@@ -139,7 +147,7 @@ def keep(run, attended, layout=None):
     if attended.changed_in_place:
         run.note("q, k or v were changed in place after they were used; they are kept as they are now.", name)
     N, _, L, _ = q.shape
-    S = k.shape[2]
+    S = mask.num_keys
     scale, zero = attended.scores.scale, False
     if weights is None:
         maps = None
@@ -151,8 +159,9 @@ def keep(run, attended, layout=None):
         if attended.weights.version != version(attended.weights.given[0]) and attended.scores.changed is None:
             weights = weights_of(q, k, mask, scale, [(0, L)]).to(weights.dtype)  # as they were before they were changed in place
         shown = weights.masked_fill((weights == 0).all(dim=-1, keepdim=True), torch.nan)  # flex_attention gives 0 to such rows
-        zero = used is not None and _zeroed(shown, used)
-        used = None if used is None or zero or _alike(shown, used) else used
+        zero = used is not None and not extra and _zeroed(shown, used)
+        used = None if used is None or zero else _beside(used, len(extra))
+        used = None if used is None or _alike(_beside(shown[..., : mask.num_keys], len(extra)), used) else used
         maps = shown if used is not None or not _tells(run, attended.scores, q, k, mask, shown, name) else None
         if used is not None:
             _say_changed(run, attended.weights, name)
@@ -171,8 +180,19 @@ def keep(run, attended, layout=None):
     attended.kept = run.keep(
         module, q, k, v, mask, scale=scale, one_sequence=one, query_padding=padding, out=attended.out, weights=weights, maps=maps,
         used=used, order=attended.order, result=result.transpose(1, 2), without_key="zero" if zero else "nan",
-        places=places,
+        places=places, extra=extra,
     )  # fmt: skip
+
+
+def _sunk(sink, mask, k, v, groups):
+    """(mask, k, v) with one key more, which is 0 and whose value is 0: the sink is what the mask adds to its score."""
+    tensor = arranged(sink.tensor, sink.axes, [*groups[:3], []])  # [1|N, 1|H, 1|L, 1]
+    return with_sink(mask, tensor), *(F.pad(t, (0, 0, 0, 1)) for t in (k, v))  # [N, H, S + 1, D|Dv]
+
+
+def _beside(weights, columns):
+    """``weights`` with 0 in so many ``columns`` more: what a sink takes multiplies no value."""
+    return F.pad(weights, (0, columns))
 
 
 def _say_parts(run, attended, N, L, places):
@@ -285,10 +305,15 @@ def _arranged(attended, items, heads, queries):
             (attended.result, queries, numbers),
         )
     )
+    sink = attended.scores.sink
     softmax, used = (
-        pair and arranged(*pair, [items, heads, queries, keys]).expand(*counts, -1, -1)
-        for pair in (attended.weights and attended.weights.given, attended.used)
-    )
+        pair and arranged(*pair, [items, heads, queries, columns]).expand(*counts, -1, -1)
+        for pair, columns in (
+            (attended.weights and attended.weights.given, keys if sink is None else [sink.wide]), (attended.used, keys),
+        )
+    )  # fmt: skip
+    if sink is not None and sink.start:
+        softmax = softmax.roll(-1, -1)  # a sink is the last column here
     return q, k, v, softmax, used, result
 
 

@@ -128,7 +128,7 @@ def restricted(mask, items, rows):
             return None
         array = array[items] if len(array) > 1 else array
         array = array[:, :, :rows] if array.ndim == 4 and array.shape[2] > 1 else array
-        return array[..., :S]
+        return np.concatenate([array[..., :S], array[..., mask.num_keys :]], axis=-1)  # what covers extra columns still does
 
     parts = {name: part(getattr(mask, name)) for name in ("padded", "dense", "bias")}
     return replace(mask, num_queries=rows, num_keys=S, **parts)
@@ -138,6 +138,14 @@ def keys_seen(mask, rows):
     """How many keys the first ``rows`` queries may see, as far as the causal rule says; all of them without it."""
     later = mask.num_queries - rows
     return max(mask.num_keys - later, 1) if mask.causal else mask.num_keys
+
+
+def with_sink(mask, sink):
+    """The Mask with one extra column, whose score is 0, to which ``sink`` [1|N, 1|H, 1|L, 1] is added."""
+    sink, bias = _numpy(_once(sink)), np.zeros((1, 1, 1, 1), np.float32) if mask.bias is None else mask.bias
+    N, H, L = (max(sizes) for sizes in zip(sink.shape[:3], bias.shape[:3], strict=True))
+    bias = np.broadcast_to(bias, (N, H, L, mask.num_keys))
+    return replace(mask, extra=1, bias=np.concatenate([bias, np.broadcast_to(sink, (N, H, L, 1))], axis=-1))
 
 
 def for_items(mask, N):

@@ -182,6 +182,9 @@ class Operators(TorchFunctionMode):
             return replace(tag, changed=True) if name in SCALED and output.shape == tensor.shape else None
         if output.dim() != tensor.dim() or not output.is_floating_point():
             return None
+        if name == "__getitem__" and isinstance(tag, Weights) and tag.scores.sink is not None:
+            axes = self.places.indexed(tag.axes, args[1])
+            return axes and tag.without_sink(axes)
         if isinstance(tag, Scores):
             return tag.after(name, args, kwargs, tensor, output.shape)
         if output.shape != tensor.shape:
@@ -200,15 +203,18 @@ class Operators(TorchFunctionMode):
 
     def _softmax(self, module, tag, args, kwargs, output):
         if tag.axes is None:
-            sentence = f"scores went through {tag.changed} before softmax and cannot be followed; they are not recorded."
-            if self.run.wants(self.run.names[module]):
-                self.run.note(sentence, self.run.names[module])
+            self._unfollowed(module, tag.changed)
             return
         self.run.softmaxes.append(self.run.names[module])
         dim = _argument(args, kwargs, 1, "dim", None)
         axis = [] if dim is None else leaves([tag.axes[dim]])
         if len(axis) == 1:
             self.tags[output] = Weights(tag, axis[0], plain(output, tag.axes), tag.axes)
+
+    def _unfollowed(self, module, changed):
+        if self.run.wants(self.run.names[module]):
+            sentence = f"scores went through {changed} before softmax and cannot be followed; they are not recorded."
+            self.run.note(sentence, self.run.names[module])
 
     def _product(self, module, name, args, kwargs, output):
         found = operands_of(name, args, kwargs)
@@ -231,6 +237,9 @@ class Operators(TorchFunctionMode):
     def _attend(self, module, place, operands, letters, output):
         """The operand at ``place``, Weights, is multiplied with the other, values."""
         weights, values = self.tags[operands[place]], operands[1 - place]
+        if weights.scores.sink is not None and weights.keys is weights.scores.sink.wide:  # which multiplies a value of its own
+            self._unfollowed(module, "cat")
+            return
         own, others, out = letters[place], letters[1 - place], letters[2]
         axes = {letter: tuple(leaves([axis])) for letter, axis in zip(own, weights.axes, strict=True)}
         inner = [letter for letter in own if letter in others and letter not in out]

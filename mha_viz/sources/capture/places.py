@@ -11,9 +11,9 @@ from mha_viz.sources.capture.axes import Axis, Unclear, leaves
 from mha_viz.sources.capture.beneath import has_numbers
 from mha_viz.sources.capture.products import operands_of
 from mha_viz.sources.capture.rows import Rows, numbers_of
+from mha_viz.sources.capture.scores import JOINED
 
 PARTED = {"split", "chunk", "tensor_split", "split_with_sizes", "unsafe_split", "unsafe_chunk"}
-JOINED = {"cat", "concat", "concatenate"}
 STRETCHED = {"expand", "expand_as", "repeat_interleave", "pad"}
 PICKED = {"gather": 1, "take_along_dim": 2, "sort": 1, "topk": 2, "scatter": 1}  # where their ``dim`` stands: rows move as they like
 MOVED = {"argsort", "rot90", "fliplr", "flipud"}
@@ -100,7 +100,7 @@ class Places:
             found[dim] = _taken(found[dim], _places(index, args[0].shape[dim]))
             self._written(found, source)
         elif name == "__setitem__":
-            self._written(self._indexed(self.of(args[0]), args[1]), args[2])
+            self._written(self.indexed(self.of(args[0]), args[1]), args[2])
         if not outputs or outputs[0] in self.axes or name.startswith("new_") or name.endswith("_like") or name in MOVED:
             return
         try:
@@ -132,7 +132,7 @@ class Places:
         if name == "einsum":
             return None
         if name == "__getitem__":
-            axes = self._indexed(self.of(first), args[1])
+            axes = self.indexed(self.of(first), args[1])
             return None if axes is None else [axes]
         if name in ("flip", "roll", "index_select") or name in PICKED:
             axes = self._moved(name, first, values, kwargs, output) if output.dim() == first.dim() else None
@@ -233,7 +233,8 @@ class Places:
                     found.setdefault(letter, axis)
         return [found.get(letter, (Axis(size),)) for letter, size in zip(letters[2], output.shape, strict=True)]
 
-    def _indexed(self, axes, index):
+    def indexed(self, axes, index):
+        """``axes`` of a tensor after ``tensor[index]``; None where they cannot be told."""
         index = list(index) if isinstance(index, tuple) else [index]
         lists = [one for one in index if _is_list(one)]
         if len(lists) > 1 or any(

@@ -5,12 +5,27 @@ from dataclasses import dataclass, field, replace
 
 import torch
 
-from mha_viz.sources.capture.axes import Axis, Unclear
+from mha_viz.sources.capture.axes import Axis, Unclear, leaves
 from mha_viz.sources.capture.beneath import batched, plain
 from mha_viz.sources.capture.masks import version
 from mha_viz.sources.capture.products import Product
 
+JOINED = {"cat", "concat", "concatenate"}
 LOW = -1e4  # a score that is set to this or less is hidden: its weight is 0 but where nothing else is left
+
+
+@dataclass(eq=False)
+class Sink:
+    """A column of scores beside those of the keys, which takes part in the softmax and multiplies no value: ``tensor`` with its ``axes``.
+
+    ``keys`` are the axis of the keys, ``wide`` that of keys and sink, on which the keys begin at ``start``: 1 where the sink is first.
+    """
+
+    tensor: torch.Tensor
+    axes: list
+    keys: Axis
+    wide: Axis
+    start: int
 
 
 @dataclass(eq=False)
@@ -19,7 +34,7 @@ class Scores:
 
     ``hidden`` are (bool tensor, its axes, what it is where keys are seen, the value that hides others), ``bias`` (tensor of floats,
     its axes, the factor that it is added with), ``rules`` Masks, ``factors`` (tensor, its axes) that multiply. ``changed`` names an
-    operator whose effect is not followed; ``axes`` is None after one that they cannot be followed through.
+    operator whose effect is not followed; ``axes`` is None after one that they cannot be followed through. ``sink`` is a Sink.
     """
 
     product: Product
@@ -30,11 +45,13 @@ class Scores:
     rules: list = field(default_factory=list)
     factors: list = field(default_factory=list)
     changed: str | None = None
+    sink: Sink | None = None
 
     def after(self, name, args, kwargs, tensor, shape):
         """These Scores, which are ``tensor``, after an operator that is no view and gives something of this ``shape``."""
         if shape != tensor.shape:
-            return replace(self, axes=None, changed=name)
+            sunk = self._sunk(args, kwargs, tensor, shape) if name in JOINED else None
+            return sunk or replace(self, axes=None, changed=name)
         values = [*args, *kwargs.values()]
         others = [value for value in values if value is not tensor]
         first = values[0] is tensor
@@ -51,10 +68,25 @@ class Scores:
             after = self.filled(condition, other, shown=where_true)
         return after or replace(self, changed=name)
 
+    def _sunk(self, args, kwargs, tensor, shape):
+        """With a Sink, where these are joined with one column of scores; None where they are with something else."""
+        parts, dim = kwargs.get("tensors", args[0] if args else ()), kwargs.get("dim", args[1] if len(args) > 1 else 0)
+        if self.sink is not None or len(parts) != 2 or not isinstance(dim, int):
+            return None
+        start = int(parts[1] is tensor)
+        beside, own = parts[1 - start], self.axes[dim % len(self.axes)]
+        if beside is tensor or beside.shape[dim] != 1 or len(own) != 1:
+            return None
+        axes, wide = list(self.axes), Axis(shape[dim])
+        axes[dim] = ()
+        sink = Sink(*plain(beside, list(axes)), own[0], wide, start)
+        axes[dim] = (wide,)
+        return replace(self, axes=axes, sink=sink)
+
     def filled(self, mask, value, shown=False):
         """With ``value`` where ``mask`` is not ``shown``; None where that is not so low that it hides."""
         most = float(plain(value)[0].max()) if isinstance(value, torch.Tensor) else value
-        if most > LOW:
+        if most > LOW or self.sink is not None:
             return None
         return replace(self, hidden=[*self.hidden, (*plain(mask, last(self.axes, mask)), shown, most)])
 
@@ -66,10 +98,15 @@ class Scores:
         other = other if isinstance(other, torch.Tensor) else self.product.sides[0][0].new_tensor([other])  # ∞ or NaN
         if not other.is_floating_point():
             return None
+        if self.sink is not None:  # such as the largest of a row, which is taken from all of it
+            same = [i for i, axis in enumerate(reversed(self.axes)) if self.sink.wide in axis and other.shape[-1 - i :][:1] == (1,)]
+            return self if same and bool(plain(other)[0].isfinite().all()) else None
         return replace(self, bias=[*self.bias, (*plain(other, last(self.axes, other)), sign)])
 
     def _scaled(self, other, divide):
         factor = number(other)
+        if self.sink is not None:
+            return self if factor == 1 else None
         if factor is None and not self.hidden and not self.bias and other.is_floating_point():
             other, axes = plain(other, last(self.axes, other))
             return replace(self, factors=[*self.factors, (other.reciprocal() if divide else other, axes)])
@@ -105,6 +142,20 @@ class Weights:
         """These Weights after an operator changed them, which gave ``output`` or worked in place."""
         names = dict.fromkeys((*self.changed, *["dropout"] * self.dropped, name))
         return replace(self, changed=tuple(names), last=plain(output, self.axes))
+
+    def without_sink(self, axes):
+        """These Weights where all but the Sink is left of them, as ``axes`` tell; None where something else is."""
+        sink = self.scores.sink
+        if sink is None or self.keys is not sink.wide:
+            return None
+        place = next((i for i, axis in enumerate(self.axes) if sink.wide in axis), None)
+        if place is None or len(axes) != len(self.axes) or axes[:place] + axes[place + 1 :] != self.axes[:place] + self.axes[place + 1 :]:
+            return None
+        left = leaves([axes[place]])
+        if len(left) != 1 or left[0].root is not sink.wide or (left[0].start, left[0].size) != (sink.start, sink.keys.size):
+            return None
+        axes = [*self.axes[:place], (sink.keys,), *self.axes[place + 1 :]]
+        return replace(self, scores=replace(self.scores, axes=axes), keys=sink.keys, axes=axes)
 
     @property
     def sides(self):

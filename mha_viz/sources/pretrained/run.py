@@ -16,7 +16,7 @@ from mha_viz.recording import Recording
 from mha_viz.sources.pretrained.encode import Encoded, encode
 from mha_viz.sources.pretrained.load import ALONE, load, others
 from mha_viz.sources.pretrained.settings import Pretrained
-from mha_viz.sources.pretrained.shape import joined, taken
+from mha_viz.sources.pretrained.shape import joined, taken, with_extra
 
 SET_ASIDE = (
     "Special tokens are set aside: each row shares among the others what they got, as if they had been hidden; all that follows "
@@ -138,7 +138,7 @@ def _shape(trace):
 def _named(trace, name, encoded):
     """``trace`` with its place among the layers for a name, and the text's tokens on rows and columns."""
     N, L = encoded.ids.shape
-    tokens = Tokens.of(N, L, L, encoded.texts, encoded.texts, encoded.padding)
+    tokens = with_extra(Tokens.of(N, L, L, encoded.texts, encoded.texts, encoded.padding), trace)
     if not trace.has("q", "k"):
         return trace_of_maps(trace.probabilities, tokens, name, max(CLOSE.values()), trace.dtype)
     return trace_of_call(replace(call_of(trace), tokens=tokens, name=name))

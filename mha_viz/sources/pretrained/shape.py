@@ -15,18 +15,19 @@ from mha_viz.core.trace import Trace
 def taken(trace, items, places):
     """The Trace of a self-attention between some of its positions alone: ``items`` [M] and, of each, ``places`` [M, P], ascending.
 
-    Each row shares among them what it gave to the others, as if those had been hidden.
+    Each row shares among them, and extra columns such as a sink, what it gave to the others, as if those had been hidden.
     """
     items, places = np.asarray(items), np.asarray(places)
-    tokens = _tokens(trace, items, places)
+    tokens, columns = _tokens(trace, items, places), _with_extra(trace, places)
     if not trace.has("q", "k"):
-        weights = _at(_at(trace.probabilities[items], places, 2), places, 3)  # [M, H, P, P]
+        weights = _at(_at(trace.probabilities[items], places, 2), columns, 3)  # [M, H, P, P + extra]
         with np.errstate(invalid="ignore"):
             shared = weights / weights.sum(axis=-1, keepdims=True)
         return trace_of_maps(shared, tokens, trace.name, dtype=trace.dtype)
     call = call_of(trace)
-    q, k, v = (None if array is None else _at(array[items], places, 2) for array in (call.q, call.k, call.v))  # [M, H|G, P, D]
-    return trace_of_call(replace(call, q=q, k=k, v=v, mask=_mask(call.mask, items, places), tokens=tokens))
+    q = _at(call.q[items], places, 2)  # [M, H, P, D]
+    k, v = (None if array is None else _at(array[items], columns, 2) for array in (call.k, call.v))  # [M, G, P + extra, D]
+    return trace_of_call(replace(call, q=q, k=k, v=v, mask=_mask(call.mask, items, places, columns), tokens=tokens))
 
 
 def joined(trace, starts, texts):
@@ -46,12 +47,14 @@ def joined(trace, starts, texts):
         [np.diff([*first, length])[:W] for first, length in ((f, trace.undefined.shape[2]) for f in starts)]
     )  # [N, W]
     padding = np.array([trace.query_padding[n][list(first)[:W]] for n, first in enumerate(starts)])  # [N, W]
-    tokens = Tokens.of(len(texts), W, W, texts, texts, padding)
+    tokens = with_extra(Tokens.of(len(texts), W, W, texts, texts, padding), trace)
 
     @cache
     def made():
-        columns = words(trace.probabilities, 3)  # [N, H, L, W]
-        rows = words(columns, 2) / counts[:, None, :, None]  # [N, H, W, W]
+        extra = trace.probabilities[..., trace.num_positions :]  # [N, H, L, extra]
+        columns = words(trace.probabilities[..., : trace.num_positions], 3)  # [N, H, L, W]
+        columns = np.concatenate([columns, extra], axis=3)  # [N, H, L, W + extra]
+        rows = words(columns, 2) / counts[:, None, :, None]  # [N, H, W, W + extra]
         return trace_of_maps(rows.astype(columns.dtype), tokens, trace.name, max(CLOSE.values()), trace.dtype)
 
     names = ("probabilities", "weights", "mean_weights", "mask", "mask_bias", "keep_scale", "dropped", "undefined")
@@ -71,25 +74,38 @@ def _tokens(trace, items, places):
         for trace_side in (trace.query_tokens, trace.key_tokens)
     )
     padding = _at(trace.query_padding[items], places, 1)  # [M, P]
-    return Tokens.of(len(items), places.shape[1], places.shape[1], queries, keys, padding)
+    return with_extra(Tokens.of(len(items), places.shape[1], places.shape[1], queries, keys, padding), trace)
 
 
-def _mask(mask, items, places):
+def with_extra(tokens, trace):
+    """``tokens`` of positions alone with the extra columns that ``trace`` has, such as a sink, behind its keys."""
+    names = trace.key_tokens[0][trace.num_positions :]
+    return replace(tokens, keys=tuple(item + names for item in tokens.keys), extra=len(names))
+
+
+def _with_extra(trace, places):
+    """[M, P + extra] these ``places`` [M, P] and those of the extra columns."""
+    extra = np.arange(trace.num_positions, trace.shape[3])
+    return np.concatenate([places, np.broadcast_to(extra, (len(places), len(extra)))], axis=1)
+
+
+def _mask(mask, items, places, columns):
     """The Mask between these places: causal stays causal, since their order stays; a window does not, and is told cell by cell."""
     P = places.shape[1]
 
-    def part(array, *axes):
+    def part(array, *axes, columns=places):
         if array is None:
             return None
         array = array if len(array) == 1 else array[items]
         array = np.broadcast_to(array, (len(items), *array.shape[1:]))
         for axis in axes:
-            array = array if array.shape[axis] == 1 else _at(array, places, axis)
+            array = array if array.shape[axis] == 1 else _at(array, columns if axis == 3 else places, axis)
         return array
 
     dense = part(mask.dense, 2, 3)  # [M, 1|H, 1|P, P]
     if mask.window is not None:
         near = part(Mask(mask.num_queries, mask.num_keys, window=mask.window).hidden(), 2, 3)  # [M, 1, P, P]
         dense = near if dense is None else dense | near
-    arrays = {"padded": part(mask.padded, 1), "dense": dense, "bias": part(mask.bias, 2, 3)}
-    return Mask(P, P, causal=mask.causal, **arrays, number=mask.number)
+    bias = part(mask.added() if mask.extra else mask.bias, 2, 3, columns=columns)  # [M, 1|H, 1|P, P + extra]
+    arrays = {"padded": part(mask.padded, 1), "dense": dense, "bias": bias}
+    return Mask(P, P, mask.extra, causal=mask.causal, **arrays, number=mask.number)
