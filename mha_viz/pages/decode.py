@@ -17,7 +17,8 @@ from mha_viz.pages.number_field import number_field
 from mha_viz.pages.save import OnScreen, keep_for_saving, save
 from mha_viz.pages.timed import timings
 from mha_viz.pages.toolbar import change, lazy_popover, show
-from mha_viz.pages.warm import synthetic_trace, visitor
+from mha_viz.pages.visitor import visitor
+from mha_viz.pages.warm import kept, synthetic_trace
 from mha_viz.settings import Settings
 from mha_viz.settings.view import DTYPES
 
@@ -230,14 +231,16 @@ def decoded_model(trace, how):
     return kept[2]
 
 
-@st.cache_resource(max_entries=8, show_spinner=False, scope="session")
 def decoded(settings, prompt=1, num_kv_heads=None, dtype="float32"):
-    """The Beside of these Settings, kept for this session."""
+    """The Beside of these Settings, shared by every session that asks for the same."""
     from mha_viz.analysis.decoding import beside
+    from mha_viz.sources.synthetic import peak_of
 
-    trace = synthetic_trace(replace(settings, batch_first=True))
     how = {"prompt": prompt, "num_kv_heads": num_kv_heads, "dtype": dtype}
-    return beside(trace.layer, trace.batch, **how, training=settings.training, seed=settings.seed)
+    trace = synthetic_trace(replace(settings, batch_first=True))
+    size = 2 * peak_of(settings)  # once all tokens at once, and once the steps
+    key = "decoded", settings, *how.values()
+    return kept(key, lambda: beside(trace.layer, trace.batch, **how, training=settings.training, seed=settings.seed), size)
 
 
 page()

@@ -10,7 +10,7 @@ from mha_viz.core.memory import memory, readable_size, too_long
 from mha_viz.core.sight import CELLS
 from mha_viz.pages.form import CHOICES, PICTURE, draw, give, heard
 from mha_viz.pages.toolbar import change, change_all, show
-from mha_viz.pages.warm import visitor
+from mha_viz.pages.visitor import visitor
 from mha_viz.settings import POOLINGS
 
 POOLING_WORDS = {"max": "its largest weight", "mean": "its mean"}

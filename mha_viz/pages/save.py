@@ -10,6 +10,7 @@ import streamlit as st
 from mha_viz.core.rules import Wrong
 from mha_viz.export.markdown import plain
 from mha_viz.pages.form import PICTURE, draw, give, heard
+from mha_viz.pages.visitor import visitor
 
 DRESS = {  # how a saved picture is dressed, at first as it is on screen: fields of Figure, and the format
     "format": "PNG", "scale": 2, "theme": "as on screen", "transparent": False, "title": True, "labels": True, "bar": True, "legend": True,
@@ -63,7 +64,8 @@ class OnScreen:
 
 def keep_for_saving(on_screen, place="save"):
     """What is shown now, None for nothing. A list, which a download's own thread can read: there is no session where that runs."""
-    st.session_state.setdefault(f"{place}_shown", [])[:] = [] if on_screen is None else [on_screen]
+    shown = visitor().holds[f"{place}_shown"] = st.session_state.setdefault(f"{place}_shown", [])
+    shown[:] = [] if on_screen is None else [on_screen]
 
 
 def save(place="save"):

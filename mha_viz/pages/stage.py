@@ -17,7 +17,7 @@ from mha_viz.pages.number_panel import number_panel
 from mha_viz.pages.save import OnScreen, keep_for_saving
 from mha_viz.pages.shapes import chosen_number, what_average_hides
 from mha_viz.pages.toolbar import change
-from mha_viz.pages.warm import visitor
+from mha_viz.pages.visitor import visitor
 from mha_viz.settings import View, read, to_address
 from mha_viz.settings.interventions import read_interventions, told
 from mha_viz.settings.view import PLACE

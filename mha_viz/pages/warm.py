@@ -7,6 +7,7 @@ import streamlit as st
 from mha_viz.core.budget import BUDGET
 from mha_viz.core.memory import ALWAYS_FREE, memory, too_long
 from mha_viz.core.rules import Wrong
+from mha_viz.pages.visitor import visitor
 
 
 @st.cache_resource(show_spinner="Loading PyTorch and Plotly…")
@@ -21,29 +22,6 @@ def warm_up():
 
     gc.collect()
     gc.freeze()
-
-
-def gone(visitor):
-    """What only this session needed is given back. Widgets of a session that has gone still refer to Traces: these forget their maps."""
-    for held in visitor.holds.values():
-        for one in held:
-            if hasattr(one, "forget"):
-                one.forget()
-    visitor.holds.clear()
-    BUDGET.leave(visitor)
-
-
-@st.cache_resource(show_spinner=False, scope="session", on_release=gone)
-def visitor():
-    """Who looks at the pages in this session. What only they had asked for, and what they ``hold``, goes when they leave."""
-    return Visitor()
-
-
-class Visitor:
-    """``holds`` by name what is made of a Trace for one session: it goes with the connection, which session state outlives."""
-
-    def __init__(self):
-        self.holds = {}  # name → a tuple or list
 
 
 def kept(key, make, size, refuse=None, spinner=None):
