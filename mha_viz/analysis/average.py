@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mha_viz.analysis.decimals import DIGITS, in_decimals
 from mha_viz.analysis.difference import real_queries
 from mha_viz.analysis.parts import in_parts
 from mha_viz.analysis.statistics import silent
+from mha_viz.core.decimals import DIGITS, in_decimals
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import numpy as np
 
 from mha_viz.analysis.hiding import UNNAMED, leaving_no_key
 from mha_viz.core.cells import NUMBERS, WORDS
+from mha_viz.core.decimals import prose
 from mha_viz.core.mask import Mask
 
 
@@ -85,7 +86,8 @@ def _not_finite(trace):
         sentence = f"The maps hold numbers that are not finite beside others: {reached}."
     else:
         most = np.abs(np.float64(trace.q)).max() * np.abs(np.float64(trace.k)).max()
-        sentence = f"{reached[0].upper()}{reached[1:]}, and q and k are finite: scores overflow (|q| · |k| reaches {most:.2g} a product)."
+        reach = f"|q| · |k| reaches {prose(most, '.2g')} a product"
+        sentence = f"{reached[0].upper()}{reached[1:]}, and q and k are finite: scores overflow ({reach})."
     yield Finding("not_finite", sentence, *map(_whole, (items, heads, queries)))
 
 
@@ -192,11 +194,11 @@ def _dropout(trace):
     if count == 0:
         return
     item, head, query = (int(i) for i in np.unravel_index(off.argmax(), off.shape))
-    p = "" if trace.layer is None else f", p = {trace.layer.dropout:g}"
+    p = "" if trace.layer is None else f", p = {prose(trace.layer.dropout, 'g')}"
     yield Finding(
         "dropout",
         f"Dropout is on (train mode{p}): {count} of {_count(rows, 'row')} of weights {'does' if count == 1 else 'do'} not sum to 1. "
-        f"The furthest, item {item}, head {head}, query {query}, sums to {sums[item, head, query]:.2f}.",
+        f"The furthest, item {item}, head {head}, query {query}, sums to {prose(sums[item, head, query], '.2f')}.",
     )
 
 

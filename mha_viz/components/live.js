@@ -314,7 +314,7 @@ function within(i, count) {
 }
 
 function written(value) {
-  return value !== 0 && Math.abs(value) < 1e-6 ? value.toExponential(2) : value.toFixed(6);
+  return (value !== 0 && Math.abs(value) < 1e-6 ? value.toExponential(2) : value.toFixed(6)).replace(/-/g, "−");
 }
 
 // Streamlit loads Plotly with the first chart of its own on a page: live.py puts a hidden one there.

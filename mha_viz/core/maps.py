@@ -3,6 +3,7 @@
 import numpy as np
 
 from mha_viz.core.arrays import as_array, own, read_only
+from mha_viz.core.decimals import prose
 from mha_viz.core.rules import Shape, Wrong, fraction, of_kind, one_of
 from mha_viz.core.tokens import Tokens
 from mha_viz.core.trace import Trace
@@ -72,5 +73,5 @@ def check_rows(weights, close):
     ):  # fmt: skip
         if bad.any():
             where = tuple(int(i) for i in np.argwhere(bad)[0])
-            share = f"{int(bad.sum())} of {bad.size} rows; the first, {list(where)}, sums to {sums[where]:.4g}"
+            share = f"{int(bad.sum())} of {bad.size} rows; the first, {list(where)}, sums to {prose(sums[where], '.4g')}"
             raise Wrong("weights", Shape(weights.shape), f"{share}: it {rule}")

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 from mha_viz.analysis import choose, largest_changes
 from mha_viz.analysis.compare import common
 from mha_viz.core.cells import NUMBERS, content
+from mha_viz.core.decimals import prose
 from mha_viz.figures import around
 from mha_viz.figures.geometry import NARROW, arrange
 from mha_viz.figures.heads import looks_of, sides, ticks_width, widest_labels
@@ -53,7 +54,7 @@ def describe_difference(a, b, view, names=("A", "B")):
         cell = [float(weights[query, key]) for weights in both.weights]
         before, after = (content(trace, choice.item, both.head, query, key) for trace in (a, b))
         token = [name_of(b.tokens, side, choice.item, i) for side, i in enumerate((query, key))]
-        change = "" if not np.isfinite(cell).all() else f", {cell[1] - cell[0]:+.6f}"
+        change = "" if not np.isfinite(cell).all() else f", {prose(cell[1] - cell[0], '+.6f')}"
         said.append(f"Chosen cell: query {token[0]}, key {token[1]}: {A} {before}, {B} {after}{change}.")
         changes = largest_changes(a, b, choice.item, None if both.head is None else [both.head], count=1)
         for c in changes:
@@ -175,7 +176,7 @@ def _moved(change):
     if not finite.any():
         return "n/a", "n/a"
     mean = float(np.abs(change[finite]).mean())
-    return f"Δ {mean:.2g}", f"{mean:.2g}"
+    return f"Δ {prose(mean, '.2g')}", f"{prose(mean, '.2g')}"
 
 
 def _either(a, b):

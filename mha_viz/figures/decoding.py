@@ -11,6 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from mha_viz.core.cells import kinds
+from mha_viz.core.decimals import fill, prose
 from mha_viz.figures import tiles
 from mha_viz.figures.curves import DASHES, apart, known
 from mha_viz.figures.geometry import NARROW, NICE, Box
@@ -168,7 +169,7 @@ def graph(x, lines, across, upwards, mark=None, limit=None, log=False, unit="{:.
             "type": "scatter", "mode": "lines+markers" if len(x) <= 32 else "lines", "x": list(map(int, x)), "y": y, "name": name,
             "line": {"color": theme.text, "width": 2, "dash": (*DASHES, "longdash", "longdashdot")[i % 6]},
             "marker": {"size": 5, "symbol": ("circle", "diamond", "square", "cross")[i % 4]},
-            "text": [unit.format(value) for value in np.asarray(values, float).tolist()],
+            "text": [fill(unit, value) for value in np.asarray(values, float).tolist()],
             "hovertemplate": f"{across} %{{x}}: %{{text}}<extra>%{{fullData.name}}</extra>",
         })  # fmt: skip
     shapes = []
@@ -210,7 +211,7 @@ def graph(x, lines, across, upwards, mark=None, limit=None, log=False, unit="{:.
 def describe_graph(x, lines, across, unit="{:.3g}"):
     """What ``graph`` shows."""
     told = {name: known(values) for name, values in lines.items()}
-    ends = "; ".join(f"{name}: from {unit.format(values[0])} to {unit.format(values[-1])}" for name, values in told.items() if values)
+    ends = "; ".join(f"{name}: from {fill(unit, values[0])} to {fill(unit, values[-1])}" for name, values in told.items() if values)
     return f"Over {across} {x[0]} to {x[-1]}: {ends}."
 
 
@@ -321,4 +322,4 @@ def _log_ticks(low, high):
 
 
 def _power(p):
-    return {0: "1", -1: "0.1", 1: "10", 2: "100", 3: "1000"}.get(p, f"10<sup>{p}</sup>".replace("-", "−"))
+    return {0: "1", -1: "0.1", 1: "10", 2: "100", 3: "1000"}.get(p, f"10<sup>{prose(p, 'd')}</sup>")

@@ -7,6 +7,7 @@ import numpy as np
 from mha_viz.analysis import choose
 from mha_viz.analysis.choice import cell_of
 from mha_viz.core.cells import NUMBERS
+from mha_viz.core.decimals import prose
 from mha_viz.figures.around import percent, seen, weighted
 from mha_viz.figures.labels import Names, name_of
 from mha_viz.figures.scale import largest_weight, scale_of
@@ -147,7 +148,7 @@ def _least(weights, most, visible):
 
 def left_out_in_words(shown):
     beside = " (the chosen token has all of its own)" if shown.focused else ""
-    return f"Lines below {shown.least:g} left out{beside}: {small_percent(shown.left_out())} of the weight"
+    return f"Lines below {prose(shown.least, 'g')} left out{beside}: {small_percent(shown.left_out())} of the weight"
 
 
 def small_percent(fraction):

@@ -3,6 +3,7 @@
 import numpy as np
 import plotly.graph_objects as go
 
+from mha_viz.core.decimals import prose
 from mha_viz.figures.around import percent
 from mha_viz.figures.drawn_lines import MARKS, Drawn, left_out_in_words, small_percent
 from mha_viz.figures.labels import SIZE, escape
@@ -195,7 +196,7 @@ def _texts(shown, place, theme):
 
 def _captions(shown, place, theme):
     """What a line is, and which are left out: the longest words that fit."""
-    left_out = left_out_in_words(shown), f"Below {shown.least:g} left out: {small_percent(shown.left_out())} of the weight"
+    left_out = left_out_in_words(shown), f"Below {prose(shown.least, 'g')} left out: {small_percent(shown.left_out())} of the weight"
     captions = [text + shown.weighted + part for part in shown.parts_seen for text in CAPTIONS]
     for y, texts, color in ((10, captions, theme.soft), (30, left_out if shown.least else (), theme.text)):
         fitting = [text for text in texts if width_of(text, 13) < place.width - 2 * EDGE] or texts[-1:]
@@ -226,7 +227,7 @@ def _titles(shown, place, panel, theme):
     if shown.least and place.parts.title:
         part = small_percent(shown.left_out(panel))
         if place.large and not shown.drawn[panel].any():
-            part = f"no weight reaches {shown.least:g}"
+            part = f"no weight reaches {prose(shown.least, 'g')}"
         elif place.labels[0]:
             part += " of its weight left out" if place.large else " left out"
         yield (left + right) / 2, box.bottom - 9, part, "middle center", 13, theme.soft

@@ -9,8 +9,8 @@ import math
 
 import numpy as np
 
-from mha_viz.analysis.decimals import in_decimals
 from mha_viz.core.cells import NUMBERS, WORDS, kinds, word
+from mha_viz.core.decimals import in_decimals, prose
 from mha_viz.figures import tiles
 from mha_viz.figures.geometry import NARROW, NICE, ROW_PITCH, Box
 from mha_viz.figures.labels import Names, escape, name_of
@@ -340,12 +340,11 @@ def _short(value, undefined):
 
 def _exact(value):
     """A value to six digits, or what it is called."""
-    return word(value) or f"{value:.6g}"
+    return word(value) or f"{prose(value, '.6g')}"
 
 
 def _number(value, undefined=False):
     """A value to four digits, or in words: 0.2936, 1.044e−11, −∞, NaN; "undefined" for NaN in an ``undefined`` row."""
     if words := word(value, undefined):
         return words
-    text = f"{value:.4f}" if abs(value) >= 0.1 else f"{value:.4g}"
-    return text.replace("-", "−")
+    return prose(value, ".4f" if abs(value) >= 0.1 else ".4g")

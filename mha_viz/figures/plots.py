@@ -7,6 +7,7 @@ from itertools import chain
 
 import plotly.graph_objects as go
 
+from mha_viz.core.decimals import prose
 from mha_viz.figures.curves import apart
 from mha_viz.figures.theme import FONT, THEMES
 from mha_viz.figures.widths import width_of
@@ -152,7 +153,7 @@ def _tick(value):
     if -4 < power < 6:
         return f"{value:,.6g}"
     times = round(value / 10.0**power)
-    return f"{'' if times == 1 else f'{times}·'}10<sup>{power}</sup>".replace("-", "−")
+    return f"{'' if times == 1 else f'{times}·'}10<sup>{prose(power, 'd')}</sup>"
 
 
 def _note(text, x, y, theme, size, **place):

@@ -1,5 +1,6 @@
 """Time, memory and rate of attention: against length, with weights and without, and against head count at one length."""
 
+from mha_viz.core.decimals import prose
 from mha_viz.core.memory import readable_size
 from mha_viz.figures.plots import Line, Plot, plots, span_of
 from mha_viz.studies.profile_results import exponent
@@ -78,7 +79,7 @@ def describe_profile(results, length=None):
         rows = [row for row in results.rows if row.point.need_weights == way and row.point.seq_len == length and row.seconds]
         if rows:
             said = ", ".join(
-                f"{heads_of(row.point.num_heads)} {row.median * 1e3:.3g} ms"
+                f"{heads_of(row.point.num_heads)} {prose(row.median * 1e3, '.3g')} ms"
                 + ("" if row.peak is None else f" and {readable_size(row.peak)}")
                 for row in rows
             )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mha_viz.analysis.parts import rows_where
+from mha_viz.core.decimals import prose
 from mha_viz.core.sight import pooling_of
 from mha_viz.figures.theme import mixed
 from mha_viz.figures.widths import width_of
@@ -189,4 +190,4 @@ def largest_finite(rows):
 def _short(value, sign=""):
     if value == 0:
         return "0"
-    return f"{value:{sign}.3g}".replace("e-0", "e−").replace("e-", "e−").replace("-", "−")
+    return prose(value, f"{sign}.3g").replace("e−0", "e−")

@@ -6,6 +6,7 @@ import re
 import numpy as np
 
 from mha_viz.core.cells import kinds, word
+from mha_viz.core.decimals import prose
 from mha_viz.figures import tiles
 from mha_viz.figures.geometry import NARROW, NICE, ROW_PITCH, Box
 from mha_viz.figures.labels import SIZE, escape, numbered, shorten, visible
@@ -63,8 +64,7 @@ def written(value, digits=4, undefined=False):
     if words := word(value, undefined):
         return words
     plain = value == 0 or 10**-digits <= abs(value) < 1000
-    text = f"{value:.{digits}f}" if plain else f"{value:.{digits}g}"
-    return text.replace("-", "−")
+    return prose(value, f".{digits}{'f' if plain else 'g'}")
 
 
 def shape_words(one):

@@ -5,8 +5,8 @@ The traces are plain dicts: that is many times faster than Plotly's classes, and
 
 import numpy as np
 
-from mha_viz.analysis.decimals import in_decimals
 from mha_viz.core.cells import NUMBERS
+from mha_viz.core.decimals import in_decimals
 
 LOOKS = {  # in the order of the legend; of two that meet, the first wins; "once" where two Traces are compared
     "undefined": ("undefined: no key left", "x"),

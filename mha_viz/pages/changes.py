@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from mha_viz.core.decimals import prose
 from mha_viz.core.rules import Wrong
 from mha_viz.export.markdown import plain
 from mha_viz.pages.form import heard
@@ -21,7 +22,7 @@ def changes(a, b, from_a, from_b, choice):
     moved = output_change(a, b, choice.item)
     if moved is not None:
         st.markdown(
-            f"**Output**: each query's vector moves by {moved[0]:.4g} on average, where it is {moved[1]:.4g} long in A."
+            f"**Output**: each query's vector moves by {prose(moved[0], '.4g')} on average, where it is {prose(moved[1], '.4g')} long in A."
         )
     shared = common(a, b)  # what it notes is said on the picture
     same_heads = a.weights.shape[1] == b.weights.shape[1]
@@ -37,7 +38,7 @@ def changes(a, b, from_a, from_b, choice):
     with st.container(horizontal=True, key="changes"):
         for number, found_at in enumerate(found):
             where = "average" if found_at.head is None else f"head {found_at.head}"
-            words = f"{found_at.change:+.4f} {where} · {cell_in_words(b, choice.item, found_at)}"
+            words = f"{prose(found_at.change, '+.4f')} {where} · {cell_in_words(b, choice.item, found_at)}"
             about = f"A {found_at.a:.6f}, B {found_at.b:.6f}"
             cell = b.tokens.place(0, found_at.query), b.tokens.place(1, found_at.key)
             chosen = {"head": choice.head if found_at.head is None else found_at.head, "cell": cell}

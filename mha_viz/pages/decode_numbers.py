@@ -5,6 +5,7 @@ from html import escape
 import numpy as np
 import streamlit as st
 
+from mha_viz.core.decimals import fill, prose
 from mha_viz.pages.messages import say_wrong_view
 from mha_viz.pages.number_field import number_field
 from mha_viz.pages.shapes import axes, named
@@ -42,17 +43,18 @@ def compared(found, token, item):
 
     own, number = found.difference, found.step_of(token)
     step, here = found.decoding.steps[number], difference(found.decoding, found.full, item).steps[number]
-    told = "undefined in both" if np.isnan(here) else f"{here:.1e} of the largest output"
+    told = "undefined in both" if np.isnan(here) else f"{prose(here, '.1e')} of the largest output"
     lines = []
     if found.alike is None:
         lines.append(
-            f"<b>Difference from the full causal pass</b>: {told}; over all steps and batch items at most <b>{own.worst:.1e}</b>, and up "
-            f"to {own.tolerance:.0e} is rounding: <b>{'they agree' if own.agrees else 'they do not agree'}</b>."
+            f"<b>Difference from the full causal pass</b>: {told}; "
+            + fill("over all steps and batch items at most <b>{:.1e}</b>, and up to {:.0e} is rounding: ", own.worst, own.tolerance)
+            + f"<b>{'they agree' if own.agrees else 'they do not agree'}</b>."
         )
     else:
         lines.append(
             f"<b>Dropout is on</b> (train mode): each call draws its own, so that the two passes differ by up to <b>{own.worst:.0%}</b> of "
-            f"the largest output; with the full pass's draws by <b>{found.alike.worst:.1e}</b>. Generating is done in eval mode."
+            f"the largest output; with the full pass's draws by <b>{prose(found.alike.worst, '.1e')}</b>. Generating is done in eval mode."
         )
     padding = found.decoding.batch.query_padding_mask
     if padding is not None and padding[item, : step.stop].any():

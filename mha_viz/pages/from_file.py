@@ -6,6 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from mha_viz.core.decimals import fill, prose
 from mha_viz.core.rules import Wrong
 from mha_viz.export.markdown import plain
 from mha_viz.pages.form import heard, renew
@@ -271,11 +272,12 @@ def try_answers(upload, found):
         for name, value in best.answers.items():
             state[f"answer_{found.name}_{name}"] = value
         rest = [fit for fit in others if not fit.agrees]
-        beside = f" The next other answer is off by {rest[0].error:.2g}." if rest else ""
+        beside = f" The next other answer is off by {prose(rest[0].error, '.2g')}." if rest else ""
         said = ", ".join(f"{name} = {in_words(value)}" for name, value in best.answers.items())
         state.fitted = (
-            f"Of {len(tried)} combinations this gives the output, off by at most {best.error:.2g} where it reaches {best.size:.3g}: "
-            f"{said}.{beside}"
+            f"Of {len(tried)} combinations this gives the output, "
+            + fill("off by at most {:.2g} where it reaches {:.3g}: ", best.error, best.size)
+            + f"{said}.{beside}"
         )
         state.wrong_source = None
     except Wrong as wrong:

@@ -7,6 +7,7 @@ from math import isnan
 
 import streamlit as st
 
+from mha_viz.core.decimals import prose
 from mha_viz.core.rules import Wrong
 from mha_viz.pages import source
 from mha_viz.pages.form import heard
@@ -185,13 +186,13 @@ def scores(s):
 
 def loss(value):
     """A loss as a person reads it; undefined where some position has nothing to read."""
-    return "undefined" if isnan(value) else f"{value:.4f}" if value >= 1e-3 else f"{value:.1e}"
+    return "undefined" if isnan(value) else f"{value:.4f}" if value >= 1e-3 else f"{prose(value, '.1e')}"
 
 
 def change(before, after, digits=3):
     if before == after or isnan(after):
         return ""
-    return f" (unchanged model {loss(before) if digits == 4 else f'{before:.{digits}f}'}, {after - before:+.{digits}f})"
+    return f" (unchanged model {loss(before) if digits == 4 else f'{before:.{digits}f}'}, {prose(after - before, f'+.{digits}f')})"
 
 
 def roles(s):

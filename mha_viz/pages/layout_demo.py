@@ -2,6 +2,8 @@
 
 import streamlit as st
 
+from mha_viz.core.decimals import prose
+
 
 def layout_demo(trace):
     """The button that opens the demonstration."""
@@ -52,7 +54,7 @@ def shape(sizes):
 
 
 def size_of_error(tried):
-    return f"off by up to {tried.largest_error:.3g}, where the right output reaches {tried.largest_output:.3g}"
+    return f"off by up to {prose(tried.largest_error, '.3g')}, where the right output reaches {prose(tried.largest_output, '.3g')}"
 
 
 def leaks_in_words(leaks):

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from mha_viz.core.decimals import prose
 from mha_viz.pages.shapes import token
 from mha_viz.pages.toolbar import show
 
@@ -45,12 +46,12 @@ def steps(trace, d):
     asks, is_read = token(trace, 0, d.item, d.query), token(trace, 1, d.item, d.key)
     if d.dot is not None:
         products = terms(d) if len(d.q) <= 4 else f"{len(d.q)} products, whose sum is"
-        yield f"<b>q · k</b>: the query vector of {asks} times the key vector of {is_read}: {products} <b>{d.dot:.6f}</b>"
-        yield f"<b>scale</b>: × {d.scale_told} gives the score <b>{d.score:.6f}</b>"
+        yield f"<b>q · k</b>: the query vector of {asks} times the key vector of {is_read}: {products} <b>{prose(d.dot, '.6f')}</b>"
+        yield f"<b>scale</b>: × {d.scale_told} gives the score <b>{prose(d.score, '.6f')}</b>"
     if d.hidden_by:
         yield f"<b>mask</b>: {' and '.join(d.hidden_by)} hides this key: the score becomes −∞"
     elif d.bias:
-        yield f"<b>mask</b>: adds {d.bias:g}, giving {d.score + d.bias:.6f}"
+        yield f"<b>mask</b>: adds {prose(d.bias, 'g')}, giving {prose(d.score + d.bias, '.6f')}"
     elif d.score is not None:
         yield "<b>mask</b>: this key may be read, the score stays"
     if d.exponentials is not None and d.undefined:
@@ -59,22 +60,29 @@ def steps(trace, d):
         yield "<b>softmax</b>: a score of this row is not finite. No mask made that, and it makes the whole row NaN"
     elif d.exponentials is not None:
         yield (
-            f"<b>softmax</b> over the row: exp(score − {d.largest:.4f}) = {d.exponentials[d.key]:.6f}, of {d.total:.6f} in all: "
-            f"<b>{d.probability:.6f}</b>"
+            f"<b>softmax</b> over the row: exp(score − {_bracketed(prose(d.largest, '.4f'))}) = {prose(d.exponentials[d.key], '.6f')}, "
+            f"of {prose(d.total, '.6f')} in all: <b>{prose(d.probability, '.6f')}</b>"
         )
     if d.off is not None:
-        yield f"<b>head off</b> ({d.off}): whatever the softmax says, the weight is <b>{d.weight:.6f}</b>"
+        yield f"<b>head off</b> ({d.off}): whatever the softmax says, the weight is <b>{prose(d.weight, '.6f')}</b>"
     if d.dropped is not None:
-        fate = "takes it: 0" if d.dropped else f"keeps it, × {d.keep_scale:.4f} = <b>{d.weight:.6f}</b>"
+        fate = "takes it: 0" if d.dropped else f"keeps it, × {prose(d.keep_scale, '.4f')} = <b>{prose(d.weight, '.6f')}</b>"
         yield f"<b>dropout</b> {fate}"
     if d.norm is not None and d.norm != d.norm:
         what = "undefined" if d.undefined else "NaN"
         yield f"<b>output</b>: {what} too, and with it every row that reads this query's output"
     elif d.norm is not None:
-        share = "" if d.share != d.share else f", {100 * d.share:.1f} % of what this head's row brings"
-        yield f"<b>output</b>: weight × v × Wᴼ of this head adds a vector of length <b>{d.norm:.6f}</b> to the query's output{share}"
+        share = "" if d.share != d.share else f", {prose(100 * d.share, '.1f')} % of what this head's row brings"
+        length = prose(d.norm, ".6f")
+        yield f"<b>output</b>: weight × v × Wᴼ of this head adds a vector of length <b>{length}</b> to the query's output{share}"
 
 
 def terms(d):
     """The products of a short q and k, written out."""
-    return " + ".join(f"{q:g} · {k:g}" for q, k in zip(d.q.round(4), d.k.round(4), strict=True)) + " ="
+    written = [[_bracketed(prose(number, "g")) for number in side.round(4)] for side in (d.q, d.k)]
+    return " + ".join(f"{q} · {k}" for q, k in zip(*written, strict=True)) + " ="
+
+
+def _bracketed(number):
+    """A number after a sign of its own: (−0.5)."""
+    return f"({number})" if number.startswith("−") else number

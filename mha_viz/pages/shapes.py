@@ -4,6 +4,7 @@ from html import escape
 from math import isfinite
 
 from mha_viz.core.cells import content
+from mha_viz.core.decimals import prose
 
 
 def shape_strip(trace, settings, swapped=False):
@@ -71,7 +72,7 @@ def chosen_number(trace, choice, pinned=None):
         alike = pinned.weights.shape[1] == trace.weights.shape[1]  # or a head's number says nothing about the other's
         before = pinned.weights[item, head, query, key] if alike else pinned.mean_weights[item, query, key]
         after = trace.weights[item, head, query, key] if alike else trace.mean_weights[item, query, key]
-        moved = f"{after - before:+.6f}" if isfinite(before) and isfinite(after) else "undefined"
+        moved = f"{prose(after - before, '+.6f')}" if isfinite(before) and isfinite(after) else "undefined"
         was = content(pinned, item, head if alike else None, query, key)
         change = f" · A{'' if alike else ', average'} <b>{was}</b> · B − A <b>{moved}</b>"
     what = "" if trace.quantity == "weight" else f"{trace.quantity}: "

@@ -5,6 +5,7 @@ from html import escape
 
 import streamlit as st
 
+from mha_viz.core.decimals import prose
 from mha_viz.export.markdown import plain
 from mha_viz.pages import form
 from mha_viz.pages.form import CHOICES, draw, give, heard
@@ -251,7 +252,7 @@ def checks(walked):
 
 
 def written(number):
-    return "" if number is None else f"{number:.3g}"
+    return "" if number is None else f"{prose(number, '.3g')}"
 
 
 def drawn(step, walked, batch_first):

@@ -6,6 +6,7 @@ Nothing here is written down that can be computed: an answer is a text with plac
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from mha_viz.core.decimals import fill
 from mha_viz.core.trace import Trace
 from mha_viz.settings import View, to_address
 from mha_viz.studies.lesson_numbers import (
@@ -71,7 +72,7 @@ class Lesson:
 
     def answered(self):
         """The answer with its numbers."""
-        return self.answer.format(**self.numbers())
+        return fill(self.answer, **self.numbers())
 
     def address(self):
         """The address on ``page`` that shows what the lesson shows, by name."""

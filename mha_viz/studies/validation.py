@@ -15,6 +15,7 @@ from mha_viz.analysis.validation import CANNOT, FAIL, GROUPS, PASS, QUESTIONS, C
 from mha_viz.analysis.validation.check import Cannot, Measured, gap, question, relative
 from mha_viz.core.attend import attend
 from mha_viz.core.batch import Batch
+from mha_viz.core.decimals import prose
 from mha_viz.core.intervention import Intervention
 from mha_viz.sources import models
 from mha_viz.sources.models import MODELS
@@ -86,7 +87,8 @@ def held_out_score(s):
     mean, base = (float(np.mean(list(one.accuracy.values()))) for one in (found, beside))
     said = ", ".join(f"{name} {share:.3f}" for name, share in found.accuracy.items())
     other = ", ".join(f"{name} {share:.3f}" for name, share in beside.accuracy.items())
-    said = f"Right: {said}, loss {found.loss:.4g}; with uniform attention in every head: {other}, loss {beside.loss:.4g}."
+    losses = [prose(one.loss, ".4g") for one in (found, beside)]
+    said = f"Right: {said}, loss {losses[0]}; with uniform attention in every head: {other}, loss {losses[1]}."
     return Measured(
         f"mean share of right answers on {models.HELD_OUT_COUNT} held-out sequences, against the same model with uniform attention "
         f"({base:.3f})", mean, said, said, least=base,
@@ -145,7 +147,7 @@ def summary(done):
     """How many of these Checks pass, fail and cannot run, in a sentence."""
     counts = {verdict: sum(one.verdict == verdict for one in done) for verdict in (PASS, FAIL, CANNOT)}
     seconds = sum(one.seconds for one in done)
-    return f"{counts[PASS]} pass, {counts[FAIL]} fail, {counts[CANNOT]} cannot run and count as neither, in {seconds:.2g} s."
+    return f"{counts[PASS]} pass, {counts[FAIL]} fail, {counts[CANNOT]} cannot run and count as neither, in {prose(seconds, '.2g')} s."
 
 
 def report(of, done):

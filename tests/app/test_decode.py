@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from mha_viz import Settings, attend, synthetic
 from mha_viz.analysis.decoding import difference, hint_difference, lengths, works
+from mha_viz.core.decimals import prose
 from mha_viz.core.decode import cache_bytes, decode, share_kv
 from mha_viz.pages import timed
 from tests.app.screen import APP, decoded, errors, figure, held, page_text, press, read, sent, set_to, to_page
@@ -64,7 +65,7 @@ def test_opens_in_the_middle_of_the_tutorials_tokens():
     found = shows(at, 10)
     full = attend(found.layer, found.batch)
     own = difference(found, full)
-    assert own.agrees and f"at most {own.worst:.1e}, and up to 1e-06 is rounding: they agree" in read(at, "hides")
+    assert own.agrees and f"at most {prose(own.worst, '.1e')}, and up to 1e−06 is rounding: they agree" in read(at, "hides")
     off = hint_difference(found)[10]
     assert f"off by {off:.1%} of the largest output" in re.sub("<[^>]*>", "", page_text(at))
     cached, again = works(found)
@@ -157,7 +158,7 @@ def test_padded_prompts():
 def test_dropout_on_and_off():
     text = re.sub("<[^>]*>", "", page_text(page(training="1", dropout="0.3")))
     apart, alike = re.search(r"differ by up to (\d+)% of the largest output; with the full pass's draws by (\S+)\. ", text).groups()
-    assert int(apart) > 5 and float(alike) < 1e-6
+    assert int(apart) > 5 and float(alike.replace("−", "-")) < 1e-6
     text = re.sub("<[^>]*>", "", page_text(page(training="1", dropout="0.0")))
     assert "they agree" in text and "Dropout" not in text
 

@@ -15,6 +15,7 @@ from mha_viz.analysis.examples import strongest
 from mha_viz.analysis.similarity import heads_like
 from mha_viz.analysis.statistics import STATISTICS
 from mha_viz.analysis.table import head_table
+from mha_viz.core.decimals import prose
 from mha_viz.recording import Cause
 from mha_viz.settings import to_address
 from mha_viz.sources.models import MODELS, record, steps
@@ -107,7 +108,8 @@ def test_opens_with_a_trained_model_its_scores_and_its_answers():
     assert at.query_params == {}
     assert MODELS["induction"].shows in page_text(at)
     final = record("induction")["final"]
-    assert about(at).startswith(f"held out, 512 sequences: accuracy {final['accuracy']['next']:.3f} · loss {final['loss']:.1e} · ")
+    measured = f"accuracy {final['accuracy']['next']:.3f} · loss {prose(final['loss'], '.1e')} · "
+    assert about(at).startswith(f"held out, 512 sequences: {measured}")
     assert "chance 0.04 · 39,168 parameters" in about(at)
     assert "previous token: head 0·1 0.94 · induction: head 1·2 0.99" in page_text(at).replace("<b>", "").replace("</b>", "")
     run = trained(Trained())
@@ -202,7 +204,7 @@ def test_what_if_says_what_it_costs():
     said = about(models(interventions=changes))
     assert found.accuracy["next"] < 0.5 < without.accuracy["next"]
     assert f"accuracy {found.accuracy['next']:.3f} (unchanged model {without.accuracy['next']:.3f}" in said
-    assert f"loss {found.loss:.4f} (unchanged model {without.loss:.1e}" in said
+    assert f"loss {found.loss:.4f} (unchanged model {prose(without.loss, '.1e')}" in said
 
 
 def test_a_position_without_a_key_has_no_answer_and_the_loss_is_undefined():

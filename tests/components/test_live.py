@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import TimeoutError
 
+from mha_viz.core.decimals import prose
 from tests.components.visit import go, wait_until_visited
 
 PAGE = Path(__file__).with_name("page.py")
@@ -545,7 +546,7 @@ def test_of_a_difference_the_tip_says_what_changed_from_what_to_what(live):
     page = live(heads=2, queries=5, compare=1)
     point(page, 4, 1, 2)
     a, b, change = (maps(page).evaluate("(plot, tile) => plot._fullData[tile].z[1][2]", tile) for tile in (2, 3, 4))
-    lines = [f"change {change:+.6f}", f"A {a:.6f}, B {b:.6f}"]
+    lines = [f"change {prose(change, '+.6f')}", f"A {a:.6f}, B {b:.6f}"]
     page.wait_for_function("lines => document.querySelector('.mha-tip').innerText.endsWith(lines)", arg="\n".join(lines))
     head = maps(page).evaluate("plot => plot.layout.meta.tiles[1].head")
     click(page, 1, 3, 3)

@@ -10,7 +10,7 @@ import pytest
 
 from mha_viz import Batch, Layer, Settings, View, attend, synthetic
 from mha_viz.analysis import choose
-from mha_viz.analysis.decimals import in_decimals
+from mha_viz.core.decimals import in_decimals
 from mha_viz.figures.heads import average, describe, describe_average, heads, largest_weight, spec
 from mha_viz.figures.serial import to_json
 

@@ -10,6 +10,7 @@ from mha_viz.analysis.pitfalls import checks
 from mha_viz.analysis.pitfalls.pitfall import Bench, Experiment, Knob, Map, Number, Version, pitfall
 from mha_viz.core.attend import attend
 from mha_viz.core.batch import Batch
+from mha_viz.core.decimals import fill, prose
 from mha_viz.core.layer import Layer
 from mha_viz.core.rules import Wrong, head_dim
 
@@ -54,7 +55,7 @@ def heads_that_do_not_divide(bench, embed_dim, num_heads):
     return Experiment(
         (),
         (
-            Number("head_dim", f"{embed_dim} // {num_heads} = {size}", f"{embed_dim} / {num_heads} = {embed_dim / num_heads:g}"),
+            Number("head_dim", f"{embed_dim} // {num_heads} = {size}", f"{embed_dim} / {num_heads} = {prose(embed_dim / num_heads, 'g')}"),
             Number("columns that a head owns", f"{num_heads * size} of {embed_dim}", f"{embed_dim} of {embed_dim}, or an error"),
             Number(
                 "nn.MultiheadAttention says", "not asked", pytorch_error(embed_dim, num_heads) or "nothing: it is made"
@@ -103,8 +104,8 @@ def batch_first_or_sequence_first(bench):
         ),
         f"A tensor {list(tried.given)} went in. "
         + ("N = L: every shape is as expected, and the answer is wrong all the same" if tried.silent else "Only the weights' shape tells")
-        + f": the output is off by up to {tried.largest_error:.3g}, where the right one reaches {tried.largest_output:.3g}, and each "
-        "item moves the others.",
+        + fill(": the output is off by up to {:.3g}, where the right one reaches {:.3g}", tried.largest_error, tried.largest_output)
+        + ", and each item moves the others.",
         Version(attend_as_it_is, (lambda x: attend_as_it_is(attention, x)[0], bench.x)),
         Version(attend_transposed, (lambda x: attend_transposed(attention, x)[0], bench.x)),
         checks.check_items_are_independent,

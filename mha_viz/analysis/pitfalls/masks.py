@@ -7,6 +7,7 @@ from mha_viz.analysis.pitfalls import checks
 from mha_viz.analysis.pitfalls.pitfall import Experiment, Knob, Map, Number, Version, pitfall, verdict
 from mha_viz.core.attend import attend
 from mha_viz.core.batch import Batch
+from mha_viz.core.decimals import prose
 
 
 def causal_mask(L):
@@ -119,7 +120,7 @@ def float_mask_of_zeros_and_ones(bench, one):
         (
             Number("largest weight on a later key", f"{leak:.6f}", f"{right_leak:.6f}"),
             Number("query 0 of head 0 reads from the future", f"{first[0]:.1%}", f"{first[1]:.1%}"),
-            Number("a seen key is favoured by a factor of", f"e^{one} = {torch.tensor(float(one)).exp():.4g}", "∞"),
+            Number("a seen key is favoured by a factor of", f"e^{one} = {prose(torch.tensor(float(one)).exp(), '.4g')}", "∞"),
         ),
         f"Query 0 may see itself alone, and takes {first[0]:.1%} from later keys. For equal tokens that would be "
         f"{(x.shape[1] - 1) / (torch.tensor(float(one)).exp().item() + x.shape[1] - 1):.1%}, whatever the weights.",

@@ -5,6 +5,7 @@ import torch
 from mha_viz.analysis.pitfalls import checks
 from mha_viz.analysis.pitfalls.masks import causal_mask, maps_of
 from mha_viz.analysis.pitfalls.pitfall import Experiment, Knob, Number, Version, pitfall
+from mha_viz.core.decimals import prose
 
 # Every key masked
 
@@ -122,13 +123,13 @@ def causal_with_left_padding(bench, padded):
         maps_of(bench, ("padded on the left", "padded on the right"), found, [(causal | p[0]).numpy() for p in paddings]),
         (
             Number("undefined rows of item 0", f"{lost[0]} of {L * H}", f"{lost[1]} of {L * H}"),
-            Number("real rows differ from those without padding by", f"{off[0]:.1g}", f"{off[1]:.1g}"),
+            Number("real rows differ from those without padding by", f"{prose(off[0], '.1g')}", f"{prose(off[1], '.1g')}"),
             Number("an undefined row comes out, need_weights=True", answers[0], "there is none"),
             Number("need_weights=False", answers[1], "there is none"),
             Number("need_weights=False, eval, no gradients", answers[2], "there is none"),
         ),
         f"{padded} padded queries × {H} heads: {lost[0]} {rows} undefined. The real rows are unharmed in this layer "
-        f"(off by {off[0]:.1g} from the run without padding).",
+        f"(off by {prose(off[0], '.1g')} from the run without padding).",
         Version(pad_left, (causal, paddings[0])),
         Version(pad_right, (causal, paddings[1])),
         checks.check_every_query_sees_a_key,

@@ -11,6 +11,7 @@ from mha_viz.analysis.pitfalls.pitfall import Experiment, Knob, Map, Number, Ver
 from mha_viz.analysis.pitfalls.softmax import span
 from mha_viz.core.attend import attend
 from mha_viz.core.batch import Batch
+from mha_viz.core.decimals import prose
 
 # Dropout in the weights
 
@@ -52,9 +53,9 @@ def dropout_in_the_weights(bench, dropout, draw):
         (
             Number("sums of rows", span(sums[0]), span(sums[1])),
             Number("weights that are 0", f"{zeros} of {found[0].numel()}", f"{int((found[1] == 0).sum())} of {found[1].numel()}"),
-            Number("the others are multiplied with", f"1 / (1 − {p:g}) = {1 / (1 - p):.4g}", "1"),
+            Number("the others are multiplied with", f"1 / (1 − {prose(p, 'g')}) = {prose(1 / (1 - p), '.4g')}", "1"),
         ),
-        f"With dropout {p:g}, {zeros} of {found[0].numel()} weights are 0 and rows sum to {span(sums[0])}.",
+        f"With dropout {prose(p, 'g')}, {zeros} of {found[0].numel()} weights are 0 and rows sum to {span(sums[0])}.",
         Version(weights_in_training, (lambda x: found[0], bench.x)),
         Version(weights_in_eval, (lambda x: found[1], bench.x)),
         checks.check_rows_sum_to_one,
@@ -98,7 +99,7 @@ def padded_queries_in_a_mean(bench, padded):
     return Experiment(
         maps_of(bench, ("padded queries have rows, too",), (weights,), ((~keep[0]).expand(L, L).numpy(),)),
         (
-            Number("off from the mean without padding by", f"{off[0]:.4f}", f"{off[1]:.1g}"),
+            Number("off from the mean without padding by", f"{off[0]:.4f}", f"{prose(off[1], '.1g')}"),
             Number("mean length of an output", f"{pads:.4f} of padding", f"{real:.4f} of real tokens"),
         ),
         f"{padded} of {L} queries are padding. Their outputs are as long as the others ({pads:.4f} against {real:.4f}), and move the "
@@ -143,7 +144,7 @@ def attention_is_not_explanation(bench, moved):
     names = dict(
         row_names=("before", "after"), column_names=("0: (1, 2)", "1: (1, 2)", "2: (5, 0)"), rows="", columns="key: value"
     )
-    told = [f"({', '.join(f'{number:g}' for number in output.numpy().round(4))})" for output in outputs]
+    told = [f"({', '.join(prose(number, 'g') for number in output.numpy().round(4))})" for output in outputs]
     agree = "which is also the one" if named == matters else f"though it is key {matters}"
     return Experiment(
         (Map("weights of one query", np.stack([before.numpy(), weights.numpy()]), **names),),

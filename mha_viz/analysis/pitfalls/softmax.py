@@ -11,6 +11,8 @@ from mha_viz.analysis.pitfalls.masks import maps_of
 from mha_viz.analysis.pitfalls.pitfall import Experiment, Knob, Map, Number, Version, pitfall, verdict
 from mha_viz.core.attend import attend
 from mha_viz.core.batch import Batch
+from mha_viz.core.cells import word
+from mha_viz.core.decimals import prose
 
 
 def scores_of(bench):
@@ -133,11 +135,11 @@ def softmax_without_its_shift(bench, raised):
     return Experiment(
         maps_of(bench, ("exp / sum", "shifted by the largest"), found),
         (
-            Number("largest score", f"{most:.4g}", f"{most:.4g}"),
-            Number("its exp in float32", "∞" if np.isinf(exp) else f"{exp:.4g}", "1"),
+            Number("largest score", f"{prose(most, '.4g')}", f"{prose(most, '.4g')}"),
+            Number("its exp in float32", "∞" if np.isinf(exp) else f"{prose(exp, '.4g')}", "1"),
             Number("rows with NaN", f"{lost[0]} of {rows}", f"{lost[1]} of {rows}"),
         ),
-        f"The largest score is {most:.4g}: {outcome}.",
+        f"The largest score is {prose(most, '.4g')}: {outcome}.",
         Version(softmax_by_formula, (softmax_by_formula,)),
         Version(softmax_shifted, (softmax_shifted,)),
         checks.check_large_scores_stay_finite,
@@ -238,6 +240,7 @@ def half_precision_fill(bench, fill, lowest):
     wrong = FILLS[fill]
     said = verdict(wrong, scores, hidden)
     right = fill_with_infinity(scores, hidden)
+    half = torch.finfo(torch.half).min if fill == "finfo.min" else torch.tensor(float(fill)).half().item()
     names = ("0", "1", "2")
 
     def shown(title, weights):
@@ -246,7 +249,7 @@ def half_precision_fill(bench, fill, lowest):
     given = []
     for weights in ([] if said else [wrong(scores, hidden)]) + [right]:
         given.append(weights.float().nan_to_num(0)[hidden])
-    leaks = [f"{g[0]:.3g} in row 0, {g[2:].sum():.3g} in row 2" for g in given]
+    leaks = [f"{prose(g[0], '.3g')} in row 0, {g[2:].sum():.3g} in row 2" for g in given]
     if said:
         maps, sentence = (shown("−∞", right),), f"PyTorch refuses to fill float16 with {fill}: {said}"
     else:
@@ -258,8 +261,8 @@ def half_precision_fill(bench, fill, lowest):
     return Experiment(
         maps,
         (
-            Number("weight on hidden keys", "no answer" if said else leaks[0], f"{given[-1][0]:.3g} in row 0, row 2 undefined"),
-            Number("in float16 the fill is", str(torch.tensor(float(fill)).half().item()) if fill != "finfo.min" else "-65504.0", "-inf"),
+            Number("weight on hidden keys", "no answer" if said else leaks[0], f"{prose(given[-1][0], '.3g')} in row 0, row 2 undefined"),
+            Number("in float16 the fill is", word(half) or prose(half, ".1f"), word(-math.inf)),
             Number("PyTorch says", said or "nothing", "nothing"),
         ),
         sentence,

@@ -8,6 +8,7 @@ from mha_viz.analysis.layout import mask_tensors
 from mha_viz.analysis.validation.check import Cannot, Measured, apart, gap, number, question, relative, rounding
 from mha_viz.analysis.validation.subject import result
 from mha_viz.core.attend import attend
+from mha_viz.core.decimals import fill, prose
 from mha_viz.core.decode import share_kv
 from mha_viz.core.reference import softmax
 
@@ -21,7 +22,7 @@ def numpy_reference(s):
         off, tolerance = _apart(s, (output, right.output), (weights, right.weights), dtype="float64")
         shown = s.before()
         far, within = _apart(s, (shown.output, right.output), (shown.weights, right.weights))
-        said = f" What is shown, in {s.dtype}, is {far:.2g} from it."
+        said = f" What is shown, in {s.dtype}, is {prose(far, '.2g')} from it."
         bad = f"nn.MultiheadAttention gives other numbers.{said}"
         if far > within:  # what is shown has a tolerance of its own
             off, bad = float("inf") if off <= within else off, f"The numbers that are shown are not the reference's.{said}"
@@ -231,7 +232,7 @@ def dropout_off(s):
     p = 0.0 if dropped is None else float(dropped.mean()) if layer is None else layer.dropout
     return Measured(
         "the share of weights that is dropped, against 0", p, "Eval mode: no weight is dropped.",
-        f"Train mode: a share of {p:.3g} of the weights is dropped, and others are larger for it. Call .eval() before evaluating.",
+        fill("Train mode: a share of {:.3g} of the weights is dropped, and others are larger for it. Call .eval() before evaluating.", p),
         tolerance=0,
     )  # fmt: skip
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from mha_viz.analysis.validation.check import Cannot, Measured, question, relative, rounding
+from mha_viz.core.decimals import prose
 from mha_viz.core.intervention import Intervention, changed
 
 UNJUDGED = "Which is better, only a task can say."
@@ -54,5 +55,5 @@ def _beside(s, full, beside, what, same):
         raise Cannot("No real query is defined.")
     moved = float(np.linalg.norm(one[rows] - other[rows], axis=-1).mean() / np.linalg.norm(one[rows], axis=-1).mean())
     off = relative(other[rows], one[rows])
-    said = f"The {name} moves by {100 * moved:.3g} % of its length. {UNJUDGED}"
+    said = f"The {name} moves by {prose(100 * moved, '.3g')} % of its length. {UNJUDGED}"
     return Measured(f"the {name} against that of {what}, relative to the largest", off, said, same, least=10 * rounding(full))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mha_viz.core.decimals import prose
 from mha_viz.core.rules import Wrong
 
 PASS, FAIL, CANNOT = "pass", "fail", "cannot run"
@@ -165,7 +166,7 @@ def apart(trace, measure, among, dtype=None):
 
 
 def written(figure):
-    return f"{figure:,}" if isinstance(figure, int) else "∞" if figure == float("inf") else f"{figure:.3g}"
+    return f"{figure:,}" if isinstance(figure, int) else "∞" if figure == float("inf") else f"{prose(figure, '.3g')}"
 
 
 def number(count, what, plural=None):

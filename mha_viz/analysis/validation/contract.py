@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from mha_viz.analysis.validation.check import Measured, question
+from mha_viz.core.decimals import prose
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def contract_text(trace, batch_first=True):
     rows = [(t.name, f"[{t.axes}]", f"[{', '.join(map(str, t.shape))}]", t.dtype, t.means) for t in contract(trace, batch_first)]
     wide = [max(len(row[i]) for row in rows) for i in range(4)]
     lines = ["  ".join([*(cell.ljust(width) for cell, width in zip(row, wide, strict=False)), row[4]]) for row in rows]
-    scale = "" if trace.scale is None else f"scale = {trace.scale:.6g}, which multiplies q · k\n"
+    scale = "" if trace.scale is None else f"scale = {prose(trace.scale, '.6g')}, which multiplies q · k\n"
     return "\n".join(lines) + f"\n{scale}\n" + "\n".join(f"- {line}" for line in CONVENTIONS) + "\n"
 
 

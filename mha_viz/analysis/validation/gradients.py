@@ -6,6 +6,7 @@ import numpy as np
 
 from mha_viz.analysis.layout import mask_tensors
 from mha_viz.analysis.validation.check import Cannot, Measured, number, question
+from mha_viz.core.decimals import prose
 
 FEW_ITEMS, FEW_TOKENS = 2, 6  # on which gradcheck runs: it is quadratic in them
 NOISE = 1e-12  # a gradient below this, relative to the largest head's, is none
@@ -132,7 +133,7 @@ def gradients_finite(s):
     bad = {name: int((~np.isfinite(array)).sum()) for name, array in found.weights.items()}
     bad |= {name: int((~np.isfinite(array)).sum()) for name, array in found.given.items()}
     where = ", ".join(f"{count:,} of {name}" for name, count in bad.items() if count)
-    loss = f"The loss itself, mean square of the real outputs, is {found.loss:.4g}"
+    loss = f"The loss itself, mean square of the real outputs, is {prose(found.loss, '.4g')}"
     why = "One undefined row is enough, since 0 · NaN is NaN: mask so that each query keeps a key."
     if not s.trace.undefined.any():
         why = "One number that overflows is enough, since 0 · NaN is NaN."
@@ -165,7 +166,7 @@ def gradients_heads(s):
     norms = head_norms(s)
     if not np.isfinite(norms).all():
         raise Cannot("Gradients are not finite: there are no norms to compare.")
-    listed = ", ".join(f"{head}: {norm:.3g}" for head, norm in enumerate(norms[:32])) + (", …" if len(norms) > 32 else "")
+    listed = ", ".join(f"{head}: {prose(norm, '.3g')}" for head, norm in enumerate(norms[:32])) + (", …" if len(norms) > 32 else "")
     share = float(norms.min() / norms.max()) if norms.max() else 0.0
     dead = np.flatnonzero(norms <= NOISE * norms.max()) if norms.max() else np.arange(len(norms))
     whose = "its rows of Wq, Wk, Wv, its columns of out_proj.weight" if s.has_layer else "by its q, k and v"

@@ -6,6 +6,7 @@ import numpy as np
 
 from mha_viz.analysis.validation.check import Cannot, Measured, number, question, relative, rounding
 from mha_viz.analysis.validation.subject import result
+from mha_viz.core.decimals import fill
 
 
 @question("input_shape", "The input has the layer's shape and type")
@@ -57,7 +58,8 @@ def input_range(s):
         many = f"{number(infinite, 'number')} of {what} {'is' if infinite == 1 else 'are'} infinite"
         beyond = f"{many}: {s.origin}. No product has room there."
         return Measured(f"the largest of {what}, against √(largest {s.dtype})", float("inf"), "", beyond, tolerance=most)
-    said = f"From {flat.min():.4g} to {flat.max():.4g}, mean {flat.mean():.4g}, standard deviation {flat.std():.4g}."
+    numbers = flat.min(), flat.max(), flat.mean(), flat.std()
+    said = fill("From {:.4g} to {:.4g}, mean {:.4g}, standard deviation {:.4g}.", *numbers)
     return Measured(
         f"the largest of {what}, against √(largest {s.dtype}): a score multiplies two of such numbers", float(np.abs(flat).max()), said,
         f"{said} A score multiplies two of such numbers, and the product is beyond {s.dtype}: normalise the input.", tolerance=most,

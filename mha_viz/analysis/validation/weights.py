@@ -7,6 +7,7 @@ import numpy as np
 from mha_viz.analysis.causes import spans
 from mha_viz.analysis.validation.check import ROUNDING, Cannot, Measured, gap, number, question, relative, rounding
 from mha_viz.analysis.validation.subject import result, spread
+from mha_viz.core.decimals import fill, prose
 from mha_viz.core.maps import CLOSE
 
 # How far from 1 a row may sum, twice what rounding each weight comes to in half precision; maps that were saved: maps.CLOSE.
@@ -39,8 +40,8 @@ def row_sums(s):
     off = off if negative >= 0 else float("inf")
     return Measured(
         f"{number(len(rows), 'row')} of probabilities over S, against 1", off, f"All do.{dropout}{said}",
-        f"They run from {sums.min():.6g} to {sums.max():.6g}, the smallest weight is {negative:.3g}. Is the softmax over another axis than "
-        "the keys, or is something applied after it?", tolerance=tolerance,
+        fill("They run from {:.6g} to {:.6g}, the smallest weight is {:.3g}.", sums.min(), sums.max(), negative)
+        + " Is the softmax over another axis than the keys, or is something applied after it?", tolerance=tolerance,
     )  # fmt: skip
 
 
@@ -230,7 +231,8 @@ def causality(s):
         after, stayed = s.replaced(where)
         rows = stayed & s.real & later[:, last] & ~np.isnan(before).any(axis=tuple(range(2, before.ndim)))
         moved = relative(result(after)[rows], before[rows]) if rows.any() else None
-        how = "" if moved is None else f" Replacing token {last} moves those before it by up to {moved:.3g} times the largest number."
+        by = "" if moved is None else prose(moved, ".3g")
+        how = f" Replacing token {last} moves those before it by up to {by} times the largest number." if by else ""
         compared = f"the queries before token {last}, before and after it was replaced"
         raise Cannot(f"This layer is not causal: queries may see what comes later, and nothing is to hold.{how}", compared, moved)
     most, cuts = 0.0, [cut for cut in spread(S) if cut > 0]

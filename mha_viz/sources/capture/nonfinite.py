@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from mha_viz.analysis.causes import findings
+from mha_viz.core.decimals import prose
 from mha_viz.recording import Cause
 from mha_viz.sources.capture.beneath import has_numbers, plain
 
@@ -162,7 +163,7 @@ def _cause_of_call(index, call, trace):
     largest = _largest_score(trace, item)
     most = torch.finfo(call.dtype).max
     if largest is not None and largest > most:
-        sentence = f"{place}: scores overflow, the largest is {largest:.3g} and {_name(call.dtype)} ends at {most:.3g}."
+        sentence = f"{place}: scores overflow, the largest is {prose(largest, '.3g')} and {_name(call.dtype)} ends at {prose(most, '.3g')}."
     elif where.tensor == "weights":
         sentence = f"{place}: the weights are not finite, though q, k and v are and the query has keys left."
     else:

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from mha_viz.core.decimals import prose
 from mha_viz.core.rules import Wrong, whole
 from mha_viz.sources.capture import budget, masks, modules
 from mha_viz.sources.capture.agreement import close
@@ -157,7 +158,7 @@ class Run:
     def compare(self, name, off, dtype):
         """Say so where this module's own output is ``off``, relative to its largest number, from what follows from what is kept."""
         if off > close(dtype):
-            how = f"by {off:.2g} of its largest number" if off < float("inf") else "in which numbers are finite"
+            how = f"by {prose(off, '.2g')} of its largest number" if off < float("inf") else "in which numbers are finite"
             self.note(f"the model's own output differs {how} from what follows from q, k, v and the mask that are recorded.", name)
 
     def called(self, module):

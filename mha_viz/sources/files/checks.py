@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+from mha_viz.core.decimals import prose
+
 # In standard deviations of a rank correlation between unrelated numbers: how large one must be, and how far above the next.
 CLEAR, AHEAD = 4, 3
 WINDOW = 8  # rows: a divisor of most heads' sizes
@@ -65,7 +67,7 @@ def tell(layers):
         q, k = sizes[quiet[0]]
         return (
             said.format(_or(quiet))
-            + f" A key's bias gets no gradient, and there it is the small one: mean |bias| {k:.2g}, of q {q:.2g}."
+            + f" A key's bias gets no gradient, and there it is the small one: mean |bias| {prose(k, '.2g')}, of q {prose(q, '.2g')}."
         )
     return said.format(_or(first)) + " Nothing tells q from k. A known output for an input does."
 
@@ -125,7 +127,7 @@ def _as_drawn(W, b, packed):
     }
     for said, bound in bounds.items():
         if 0.95 * bound < largest <= bound * (1 + 1e-5) and abs(spread * math.sqrt(3) / bound - 1) < 0.05:
-            return f"{said}, evenly within ±{bound:.4g}"
+            return f"{said}, evenly within ±{prose(bound, '.4g')}"
     tails = float((np.square(W, dtype=np.float64) ** 2).mean()) / spread**4 if spread else 0  # 3 for normal numbers
     by_chance = 4 * math.sqrt(0.5 / W.size), 4 * math.sqrt(24 / W.size)  # four standard errors of a deviation and of its tails
     if (b is None or not b.any()) and abs(spread / 0.02 - 1) < by_chance[0] and abs(tails - 3) < by_chance[1]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mha_viz.core.arrays import as_array
+from mha_viz.core.decimals import fill, prose
 from mha_viz.core.rules import Shape, Wrong
 from mha_viz.sources.files.read import read_file
 from mha_viz.sources.files.weights import ALL
@@ -39,10 +40,9 @@ def agreeing(found_fits):
     """The first of the Fits, which is the best; raises Wrong where it does not agree, and says what may be missing."""
     best = found_fits[0]
     if not best.agrees:
-        rule = (
-            f"comes of none of the {len(found_fits)} combinations: the nearest is off by up to {best.error:.3g}, and the largest number of "
-            f"the output is {best.size:.3g}; to agree is to be off by {best.close:g} of that or less. {ABSENT}"
-        )
+        nearest = fill("the nearest is off by up to {:.3g}, and the largest number of the output is {:.3g}", best.error, best.size)
+        close = prose(best.close, "g")
+        rule = f"comes of none of the {len(found_fits)} combinations: {nearest}; to agree is to be off by {close} of that or less. {ABSENT}"
         raise Wrong("output", "what is known", rule)
     return best
 

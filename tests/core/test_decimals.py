@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mha_viz import View
-from mha_viz.analysis.decimals import in_decimals
+from mha_viz.core.decimals import in_decimals
 from mha_viz.figures.heads import heads
 from mha_viz.studies.lesson_numbers import opposite_heads
 
