@@ -42,7 +42,7 @@ class Session:
         return waits
 
     async def seed(self, socket):
-        await self.change(socket, "seed", int_value=self.random.randrange(10**9))
+        await self.change(socket, "seed", string_value=str(self.random.randrange(10**9)))
 
     async def padding(self, socket):
         await self.change(socket, "padding", string_value=f"{self.random.randrange(9)}, {self.random.randrange(9)}")

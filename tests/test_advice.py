@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from mha_viz import Settings, View
 from mha_viz.core.rules import Wrong
+from mha_viz.export.figure import Figure
 from mha_viz.settings import parsed
 from mha_viz.settings.profile import Profile
 from mha_viz.sources.pretrained import Pretrained
@@ -20,6 +21,7 @@ TYPED = (
     "", " ", "a", "a,b", "0,b", "3,a,-1", "-1", "1.5", "1e3", "12.8", "nan", "inf", "1e400", "100001", "9" * 5000, "True", "0,0", "5,2",
     "2,5", "1,2,3", ",5", "5,", ",", "-1,3", "0.5,0.1", "nan,1", "16384,3", "1:2=zero 9", "0:0=foo", "0:keys=1,x", "the cat sat on it",
     "1000:0=zero", "0:0=zero 0:0=mean", "a\n\nb", "0\n1", "01/0", "0.5,x", "[1]", "--3", "1_000", "tiny", "0", "1", "2", "7", "130",
+    "1,5", "1 000", "0x10", "20", "30", "19,20",
 )  # fmt: skip
 GIVEN = (
     None, True, False, -1, 0, 1, 2, 3, 7, 12.8, 1e3, float("nan"), float("inf"), -5, 10**30, "x", "", (), (1,), ("a", "b"), (0, -1),
@@ -34,7 +36,22 @@ def advice_is_right(kind, values):
     except Wrong as wrong:
         assert wrong.argument in kind.__dataclass_fields__
         for change in wrong.nearest:
-            kind(**values | change)
+            advised = kind(**values | change)
+            assert kind is not Settings or keeps_a_key(advised, values)
+    return True
+
+
+def keeps_a_key(settings, given):
+    """Whether every item has a key that is no padding, or is as padded as it was ``given``."""
+    sides = [("padding", "seq_len", settings.words, settings.L)]
+    sides += [("source_padding", "source_len", settings.source_words, settings.S)] * settings.cross
+    given = vars(Settings()) | given
+    for padding, length, words, count in sides:
+        same = given[length] == getattr(settings, length) and isinstance(given[padding], tuple)
+        for item, padded in enumerate(getattr(settings, padding)):
+            asked = same and given[padding][item : item + 1] == (padded,)
+            if words is None and padded >= count and not asked:
+                return False
     return True
 
 
@@ -43,6 +60,42 @@ def test_what_is_advised_for_one_field_is_right(kind):
     for name in kind.__dataclass_fields__:
         assert all(advice_is_right(kind, {name: value}) for value in GIVEN)
         assert all(advice_is_right(kind, {name: parsed(kind, name, text)}) for text in TYPED)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_wrong_value_of_one_field_comes_with_a_right_one(kind):
+    for name in kind.__dataclass_fields__:
+        for value in (*GIVEN, *(parsed(kind, name, text) for text in TYPED)):
+            try:
+                kind(**{name: value})
+            except Wrong as wrong:
+                assert wrong.nearest, str(wrong)
+
+
+@pytest.mark.parametrize("name", ["width", "font_size", "theme", "scale", "heads", "limits"])
+def test_every_wrong_look_of_a_figure_comes_with_a_right_one(name):
+    for value in (*GIVEN, *TYPED):
+        try:
+            Figure(**{name: value})
+        except Wrong as wrong:
+            assert wrong.nearest, str(wrong)
+            assert all(Figure(**{name: value} | change) for change in wrong.nearest)
+
+
+@pytest.mark.parametrize(
+    ("given", "nearest"),
+    [
+        ({"padding": (30,)}, ({"padding": (19,)}, {"seq_len": 31})),
+        ({"padding": (20, 30)}, ({"padding": (20, 19)}, {"seq_len": 31})),
+        ({"seq_len": 1}, ({"padding": (0,)}, {"seq_len": 4})),
+        ({"source_len": 2, "source_padding": (0, 3)}, ({"source_padding": (0, 1)}, {"source_len": 4})),
+    ],
+)
+def test_advice_leaves_a_key_in_every_item_but_in_those_that_somebody_padded_wholly(given, nearest):
+    assert Settings(padding=(20,)).padding == (20,), "which may be asked for"
+    with pytest.raises(Wrong) as caught:
+        Settings(**given)
+    assert caught.value.nearest == nearest
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -63,7 +116,7 @@ def test_what_is_advised_for_several_fields_is_right(kind, data):
     ("values", "nearest"),
     [
         ({"padding": ("a", "b")}, ({"padding": (0, 0)},)),
-        ({"seq_len": 0}, ({"seq_len": 3},)),
+        ({"seq_len": 0}, ({"seq_len": 4},)),
         ({"num_heads": 12.8}, ({"num_heads": 8},)),
         ({"embed_dim": 12.8, "seed": -1}, ({"embed_dim": 16, "seed": 0},)),
         ({"case": "small"}, ({"case": "random"},)),

@@ -3,6 +3,7 @@
 import time
 from pathlib import Path
 
+from mha_viz.commands.options import whole_number
 from mha_viz.core.rules import Wrong
 from mha_viz.views import VIEWS
 from mha_viz.views.base import PARTS
@@ -15,10 +16,10 @@ def options(parser):
     what.add_argument("--settings", metavar="FILE", help="settings as JSON")
     what.add_argument("--address", metavar='"?…"', help="the address of a page; beside a file, how that is shown")
     what.add_argument("--recording", metavar="FILE", help="a recording, weights or attention maps")
-    what.add_argument("--layer", type=int, help="which one of several")
+    what.add_argument("--layer", type=whole_number, help="which one of several")
     what.add_argument("--against", metavar='"?…"|FILE', help="A of a difference: an address, or a file")
     what.add_argument("--results", metavar="FILE|TASK", help="what profile --json or quality wrote, or a task whose quality ships")
-    what.add_argument("--at-length", type=int, help="of a profile: where head counts stand beside each other")
+    what.add_argument("--at-length", type=whole_number, help="of a profile: where head counts stand beside each other")
     look = parser.add_argument_group("showing what")
     look.add_argument("--view", help=f"{', '.join(VIEWS)} (default: {next(iter(VIEWS))})")
     look.add_argument("--heads", help='by number, "mean" for their average: 2,5,mean (default: all)')
@@ -31,7 +32,7 @@ def options(parser):
     dress.add_argument("--width", help='"1104 px", "160 mm" or "6.3 in"; the height follows')
     dress.add_argument("--font", help="a font family")
     dress.add_argument("--font-size", help='of ordinary text: "8 pt" or "14 px"')
-    dress.add_argument("--scale", type=int, help="pixels of a PNG to a px: 1, 2 or 4")
+    dress.add_argument("--scale", type=whole_number, help="pixels of a PNG to a px: 1, 2 or 4")
     parser.add_argument("--code", help="of a .py: torch, numpy or pytest")
     parser.add_argument("--out", metavar="FILE", help="its ending is the format: png, svg, pdf, html, json, csv, npz, safetensors, md, py")
     parser.add_argument("--batch", metavar="figures.toml", help="all the figures of a document; nothing else beside it")

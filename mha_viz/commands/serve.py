@@ -5,6 +5,7 @@ import socket
 import sys
 from pathlib import Path
 
+from mha_viz.commands.options import whole_number
 from mha_viz.core.rules import Wrong
 from mha_viz.settings.environment import CLASS, FILE, MODELS_FOLDERS
 
@@ -24,7 +25,7 @@ def options(parser):
     parser.add_argument(
         "file", nargs="?", type=Path, help="a recording, weights, attention maps or a list of tokens to open in it"
     )
-    parser.add_argument("--port", type=int, default=PORT, help="port to serve on (default: %(default)s)")
+    parser.add_argument("--port", type=whole_number, default=PORT, help="port to serve on (default: %(default)s)")
     parser.add_argument(
         "--models-folder", type=Path, action="append", default=[], metavar="DIR",
         help="a folder in which addresses may name pretrained models; may be given again. Without, an address opens no folder",

@@ -3,13 +3,15 @@
 import sys
 from pathlib import Path
 
+from mha_viz.commands.options import whole_number
+
 ABOUT = "train a shipped model anew and write its weights and their record"
 
 
 def options(parser):
     parser.add_argument("name", help="which model: induction, reverse-or-shift, look-both-ways-1, -2 or -32")
-    parser.add_argument("--seed", type=int, help="of its first numbers and its sequences (default: the shipped one's)")
-    parser.add_argument("--steps", type=int, help="how long (default: as long as the shipped one)")
+    parser.add_argument("--seed", type=whole_number, help="of its first numbers and its sequences (default: the shipped one's)")
+    parser.add_argument("--steps", type=whole_number, help="how long (default: as long as the shipped one)")
     parser.add_argument("--out", type=Path, help="folder to write into (default: where the shipped ones are)")
 
 

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from mha_viz.commands.options import whole_number
 from mha_viz.core.rules import Wrong
 
 ABOUT = "check a layer and its input; the exit status is 1 if a check fails"
@@ -14,7 +15,8 @@ def options(parser):
     parser.add_argument(
         "--address", metavar='"?…"', help="the address of a page, or its part from the ? on, in place of a file"
     )
-    parser.add_argument("--num-heads", type=int, metavar="H", help="of weights in a file, where a state_dict does not say how many")
+    about_heads = "of weights in a file, where a state_dict does not say how many"
+    parser.add_argument("--num-heads", type=whole_number, metavar="H", help=about_heads)
     parser.add_argument(
         "--json", action="store_true", help='write {"of": …, "checks": […], "notes": […], "findings": […], "versions": {…}}'
     )

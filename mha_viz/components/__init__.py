@@ -2,7 +2,8 @@
 
 from mha_viz.components.live import live, measured_width
 from mha_viz.components.saver import saver
+from mha_viz.components.stepper import stepper
 from mha_viz.components.theme import turn
 from mha_viz.components.width import room
 
-__all__ = ["live", "measured_width", "room", "saver", "turn"]
+__all__ = ["live", "measured_width", "room", "saver", "stepper", "turn"]

@@ -10,8 +10,9 @@ import numpy as np
 
 from mha_viz.core.arrays import read_only
 from mha_viz.core.attend import call_of, trace_of_call
-from mha_viz.core.rules import Wrong, listed, of_kind, one_of, whole
+from mha_viz.core.rules import Wrong, closest_number, listed, of_kind, one_of, whole
 from mha_viz.core.trace import Made, Trace
+from mha_viz.core.typed_number import read_number
 
 WAYS = ("zero", "mean", "uniform")
 TEMPERATURES = (1e-3, 1e3)  # beyond them softmax picks one key, or all alike, to the last bit of float32
@@ -164,16 +165,23 @@ def _off(value):
 
 def _positions(value):
     value = listed("hidden_keys", value, "must be positions of keys, as in (3, 7).", [{"hidden_keys": ()}])
-    return tuple(sorted({whole("hidden_keys", key, 0) for key in value}))
+    right, first = set(), None
+    for key in value:
+        try:
+            right.add(whole("hidden_keys", key, 0))
+        except Wrong as wrong:
+            first = first or wrong
+    if first is not None:
+        rule = f"must be positions of keys, whole numbers from 0, and {first.value!r} is not."
+        raise Wrong("hidden_keys", value, rule, [{"hidden_keys": tuple(sorted(right))}])
+    return tuple(sorted(right))
 
 
 def _temperature(value):
     least, most = TEMPERATURES
-    try:
-        number = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError, OverflowError, RuntimeError):
-        number = math.nan
-    if not least <= number <= most:
+    given = read_number(value)
+    number = closest_number(given)
+    if isinstance(given, str) or not least <= number <= most:
         near = 1.0 if math.isnan(number) else min(max(number, least), most)
         raise Wrong(
             "temperature", value, f"must be a number from {least:g} to {most:g}; 1 changes nothing.", [{"temperature": near}]

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Set
 
 import numpy as np
 
+from mha_viz.core.typed_number import meant, read_number
+
 
 class Shape(tuple):
     """The shape of an array, in place of the array: what a Wrong shows, and what it advises."""
@@ -48,10 +50,8 @@ def whole(argument, value, least, most=None):
         number = None
     bounds = f"a whole number, {least} or more" if most is None else f"a whole number from {least} to {most}"
     if number is None:
-        try:
-            close = round(float(value))
-        except (TypeError, ValueError, OverflowError, RuntimeError):  # the last of tensors
-            close = least
+        close = closest_number(value)
+        close = round(close) if math.isfinite(close) else most if close > 0 and most is not None else least
         raise Wrong(argument, value, f"must be {bounds}.", [{argument: _clamp(close, least, most)}])
     if number < least or (most is not None and number > most):
         raise Wrong(argument, value, f"must be {bounds}.", [{argument: _clamp(number, least, most)}])
@@ -59,12 +59,10 @@ def whole(argument, value, least, most=None):
 
 
 def fraction(argument, value):
-    """``value`` as a float from 0 to 1; raises Wrong otherwise."""
-    try:
-        number = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError, OverflowError, RuntimeError):  # the last of tensors
-        number = math.nan
-    if not 0 <= number <= 1:
+    """``value``, which may be text, as a float from 0 to 1; raises Wrong otherwise."""
+    given = read_number(value)
+    number = closest_number(given)
+    if isinstance(given, bool | str) or not 0 <= number <= 1:
         close = 0.0 if math.isnan(number) else min(max(number, 0.0), 1.0)
         raise Wrong(argument, value, "must be a probability, from 0 to 1.", [{argument: close}])
     return number
@@ -131,6 +129,19 @@ def divisors(number):
     """All divisors of ``number``, ascending: the head counts that an embed_dim allows."""
     low = [d for d in range(1, math.isqrt(number) + 1) if number % d == 0]
     return low + [number // d for d in reversed(low) if d * d != number]
+
+
+def closest_number(value):
+    """``value`` as a float, text as it was most likely meant; NaN for what is no number."""
+    if isinstance(value, str):
+        found = read_number(value)
+        value = meant(value) if isinstance(found, str) else found
+    try:
+        return math.nan if isinstance(value, bool) else float(value)
+    except OverflowError:  # an int beyond all floats
+        return math.copysign(math.inf, value)
+    except (TypeError, ValueError, RuntimeError):  # the last of tensors
+        return math.nan
 
 
 def _clamp(number, least, most):

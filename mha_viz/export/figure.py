@@ -1,14 +1,16 @@
 """One figure of a document: what it is of, what it shows of that, how it is dressed, and which file it becomes."""
 
+import math
 import re
 import tomllib
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from mha_viz.core.rules import Wrong, one_of
+from mha_viz.core.rules import Wrong, closest_number, one_of, whole
+from mha_viz.core.typed_number import read_number
 from mha_viz.export.asked import PICTURES, check_asked
 from mha_viz.settings import View, ruled_value
-from mha_viz.settings.rules import check, choice, flag, number, optional, ruled
+from mha_viz.settings.rules import Ruled, choice, flag, number, optional, ruled
 from mha_viz.settings.spelling import unknown
 from mha_viz.studies.quality import shipped_tasks
 from mha_viz.views import VIEWS
@@ -27,15 +29,13 @@ def length(*units):
     """A rule: a number and its unit, as in "160 mm" or (160, "mm"); a number alone is in the first unit."""
 
     def rule(argument, value):
-        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", value) if isinstance(value, str) else None
-        number, unit = found.groups() if found else value if isinstance(value, tuple) and len(value) == 2 else (value, "")
-        try:
-            number, unit = float(number), unit or units[0]
-        except (TypeError, ValueError):
-            number = 0
-        if unit not in units or not 0 < number < 1e5:
+        found = re.fullmatch(r"(.*?)\s*([a-z]*)\s*", value, re.DOTALL) if isinstance(value, str) else None
+        given, unit = found.groups() if found else value if isinstance(value, tuple) and len(value) == 2 else (value, "")
+        number, unit = closest_number(read_number(given)), unit or units[0]
+        if isinstance(read_number(given), str) or unit not in units or not 0 < number < 1e5:
             example = "160 mm" if "mm" in units else "8 pt"
-            raise Wrong(argument, value, f'must be a length in {" or ".join(units)}, as in "{example}".')
+            likely = f"{number:g} {unit if unit in units else units[0]}" if 0 < number < 1e5 else example
+            raise Wrong(argument, value, f'must be a length in {" or ".join(units)}, as in "{example}".', [{argument: likely}])
         return number, unit
 
     return rule
@@ -45,10 +45,10 @@ def maps(argument, value):
     """A rule: heads by number and "mean", as in "2,5,mean" or [2, 5, "mean"]."""
     given = value.split(",") if isinstance(value, str) else value
     try:
-        found = tuple(dict.fromkeys(MEAN if str(one).strip() == MEAN else int(str(one)) for one in given))
+        found = tuple(dict.fromkeys(MEAN if str(one).strip() == MEAN else whole(argument, read_number(one), 0) for one in given))
     except (TypeError, ValueError):
         found = ()
-    if not found or min((head for head in found if head != MEAN), default=0) < 0:
+    if not found:
         raise Wrong(argument, value, 'must be numbers of heads, "mean" among them for the average, as in "2,5,mean".', [{argument: None}])
     return found
 
@@ -60,7 +60,7 @@ def view_name(argument, value):
 
 def pair_of_limits(argument, value):
     """A rule: where colours begin and end, as in "0,0.5" or [0, 0.5]."""
-    return ruled_value(View, "limits", tuple(value.split(",")) if isinstance(value, str) else value)
+    return ruled_value(View, "limits", tuple(map(read_number, value.split(","))) if isinstance(value, str) else value)
 
 
 def address(argument, value):
@@ -77,7 +77,7 @@ def text(argument, value):
 
 
 @dataclass(frozen=True)
-class Figure:
+class Figure(Ruled):
     """What a document asks for.
 
     ``out`` is the file, whose ending is the format: png, svg, pdf, html (which answers the pointer offline), json (Plotly's), csv,
@@ -128,8 +128,11 @@ class Figure:
     code: str = ruled("torch", choice("torch", "numpy", "pytest"))
 
     def __post_init__(self):
-        check(self)
+        text("out", self.out)
         one_of("format", self.format, FORMATS)
+        super().__post_init__()
+
+    def check_together(self):
         if self.settings and self.recording:
             raise Wrong("recording", self.recording, "stands beside settings: a figure is of one of them.", [{"settings": None}])
         if self.results:
@@ -138,14 +141,20 @@ class Figure:
             rule = f"is for {', '.join(PICTURES)} and html: json is in px, its text at {TEXT}."
             raise Wrong("font_size", _told(self.font_size), rule, [{"font_size": None}])
         if not NARROWEST <= self.drawn_width <= WIDEST:
-            nearest = min(max(self.drawn_width, NARROWEST), WIDEST) / self.drawn_width
-            number, unit = self.size
-            right = f"{number * nearest:.4g} {unit}"
             rule = (
                 f"with text of {_told(self.text_size)} leaves {self.drawn_width} px to draw in, and there must be {NARROWEST} to {WIDEST}: "
                 "another width, or another font_size."
             )
-            raise Wrong("width", _told(self.size), rule, [{"width": right}])
+            default = [{"font_size": None}] if self.font_size is not None else []
+            raise Wrong("width", _told(self.size), rule, [{"width": self._width_in_reach()}, *default])
+
+    def _width_in_reach(self):
+        """The width nearest to this one that leaves enough px to draw in and not too many, to a tenth of its unit."""
+        unit = self.size[1]
+        scale = 10 * _px(self.text_size) / TEXT / PX[unit]
+        if self.drawn_width < NARROWEST:
+            return f"{math.ceil(NARROWEST * scale) / 10} {unit}".replace(".0 ", " ")
+        return f"{math.floor(WIDEST * scale) / 10} {unit}".replace(".0 ", " ")
 
     def _check_results(self):
         """Raises Wrong where results stand beside what is of attention alone."""

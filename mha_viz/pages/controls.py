@@ -72,8 +72,6 @@ def extras():
         number_field,
         "dropout",
         column=left,
-        value=None,
-        step=0.05,
         help="The share of weights dropped in train mode.",
     )
     with right:
@@ -194,7 +192,7 @@ def masks():
 
 def number(name, label, help, column=st, **options):
     """A whole number. One that is cleared is None, which breaks a rule and says so, and not silently 0."""
-    return control(name, number_field, label, column=column, value=None, help=help, **options)
+    return control(name, number_field, label, column=column, help=help, **options)
 
 
 def padding(name, label, column):

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlencode
 import streamlit as st
 
 from mha_viz.core.rules import Wrong
-from mha_viz.pages.form import STAGE, WHOLE, draw, give, heard, renew, uninterrupted
+from mha_viz.pages.form import STAGE, WHOLE, draw, field, renew, uninterrupted
 from mha_viz.settings import (
     Settings,
     View,
@@ -59,7 +59,7 @@ def arrive():
     settings, view, notes = from_address(query)
     renew()
     state.draft, state.behind = {}, []
-    for remembered in ("wanted", "left", "left_padding", "typed_limits"):
+    for remembered in ("wanted", "left", "left_padding", "typed_view"):
         state.pop(remembered, None)
     for name, value in raw(settings).items():
         put(name, value)
@@ -162,12 +162,8 @@ def control(name, widget, label, rerun=STAGE, take_all=None, **options):
     A change draws the fragments ``rerun`` anew, and nothing else where nothing else says anything new. ``take_all(value)`` is for a field
     that others follow: the whole page is drawn.
     """
-    give(name, st.session_state.draft[name])
-    if take_all is None:
-        how = {"on_change": heard(take, name), "args": (name, rerun)}
-    else:
-        how = {"on_change": heard(take_with_others, name), "args": (take_all,)}
-    widget(label, key=name, **how, **options)
+    act, args = (take, (name, rerun)) if take_all is None else (take_with_others, (take_all,))
+    field(widget, label, name, st.session_state.draft[name], act, args, **options)
     return st.session_state.draft[name]
 
 

@@ -17,7 +17,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequestType
 
-from mha_viz.pages.number_field import as_typed
+from mha_viz.pages.number_field import number_field, typed, written
 
 PICTURE = ["stage"]  # the fragment of what is shown
 STAGE = ["above", "stage"]  # and what is said of the settings above it
@@ -34,11 +34,20 @@ def renew():
     st.session_state.form = next(_forms)
 
 
-def heard(act, key=None, of=None):
+def field(widget, label, key, value, act, args=(), of=None, **options):
+    """Draw the ``widget`` called ``key``, holding ``value``. A change calls ``act(value, *args)``, as ``heard`` does; the value of a
+    number field is the number, if what is typed there is one."""
+    is_number = widget is number_field
+    give(key, written(value) if is_number else value)
+    return widget(label, key=key, on_change=heard(act, key, of, typed if is_number else None), args=args, **options)
+
+
+def heard(act, key=None, of=None, read=None):
     """The callback of a control that is drawn now: ``act``, called only while the form is the one in which the control was drawn.
 
-    With a ``key``, the control's, ``act`` is given what it holds first. ``of()`` says what in the form the control is about, where it is
-    not about all of it: it is heard as long as that is the same. What ``act`` raises is logged and told above the page, which stays.
+    With a ``key``, the control's, ``act`` is given what it holds first, through ``read`` if there is one. ``of()`` says what in the
+    form the control is about, where it is not about all of it: it is heard as long as that is the same. What ``act`` raises is logged
+    and told above the page, which stays.
     """
     form, about = st.session_state.get("form"), of and of()
 
@@ -49,13 +58,19 @@ def heard(act, key=None, of=None):
             if state.get("form") != form or (of is not None and of() != about) or (key is not None and key not in state):
                 return
             try:
-                act(*(() if key is None else (as_typed(state[key]),)), *args, **kwargs)
+                act(*held(key, read), *args, **kwargs)
             except Exception as error:  # raised from here, it would be all that is left of the page
                 _log.exception("A control of the page failed")
                 state.raised = error
                 draw(WHOLE)
 
     return hear
+
+
+def held(key, read=None):
+    """What the control ``key`` holds, through ``read``, as a list; nothing for no control."""
+    value = [] if key is None else [st.session_state[key]]
+    return value if read is None else [*map(read, value)]
 
 
 @contextmanager

@@ -10,8 +10,8 @@ from mha_viz.core.decimals import fill, prose
 from mha_viz.core.rules import Wrong
 from mha_viz.export.markdown import plain
 from mha_viz.pages.form import heard, renew
-from mha_viz.pages.messages import say_error
-from mha_viz.pages.number_field import number_field
+from mha_viz.pages.messages import say_with_mends
+from mha_viz.pages.number_field import number_field, written
 from mha_viz.settings import View
 from mha_viz.settings.environment import FILE
 from mha_viz.sources.files.kind import Opened
@@ -227,8 +227,7 @@ def ask(found, question):
     """One question as a widget: its answer by its field, {} where there is none yet. What one asks may depend on those before."""
     key, choices = f"answer_{found.name}_{question.field}", question.choices
     if isinstance(choices, range):
-        guess = None if question.guess is None else float(question.guess)
-        value = number_field(plain(question.text), value=guess, key=key)
+        value = number_field(plain(question.text), value=written(question.guess), key=key)
     else:
         if st.session_state.get(key) not in choices:
             st.session_state.pop(key, None)
@@ -239,8 +238,12 @@ def ask(found, question):
     try:
         return {} if value is None else {question.field: question.answered({question.field: value})}
     except Wrong as wrong:
-        say_error(wrong)
+        say_with_mends(wrong, lambda right: answer_with(key, right[question.field]), key=f"wrong_{question.field}")
         return {}
+
+
+def answer_with(key, answer):
+    st.session_state[key] = written(answer)
 
 
 def known_output(found):

@@ -42,10 +42,10 @@ def sidebar():
         left, right = st.columns(2)
         with left:
             source.hold(
-                "batch_size", number_field, "sequences", value=None, help="How many are drawn, none of them seen in training."
+                "batch_size", number_field, "sequences", help="How many are drawn, none of them seen in training."
             )
         with right:
-            source.hold("seed", number_field, "seed", value=None, help="Draws the sequences.")
+            source.hold("seed", number_field, "seed", help="Draws the sequences.")
     else:
         source.let_go("batch_size", "seed")
     what_if_here(s)

@@ -8,10 +8,10 @@ import streamlit as st
 
 from mha_viz.core.memory import memory, readable_size, too_long
 from mha_viz.core.sight import CELLS
-from mha_viz.pages.form import CHOICES, PICTURE, draw, give, heard
+from mha_viz.pages.form import CHOICES, PICTURE, draw, field, heard
 from mha_viz.pages.toolbar import change, change_all, show
 from mha_viz.pages.visitor import visitor
-from mha_viz.settings import POOLINGS
+from mha_viz.settings import POOLINGS, View, parsed
 
 POOLING_WORDS = {"max": "its largest weight", "mean": "its mean"}
 KEPT = 4  # layers, batch items and parts of a map that a session keeps the maps of, a few MB each
@@ -28,11 +28,9 @@ def part(shape):
     """Which queries and keys of maps of this shape are in sight, and what stands for a block of them."""
     view = st.session_state.view
     for name, side in (("rows", "queries"), ("columns", "keys")):
-        typed = st.session_state.get(f"typed_{name}") if st.session_state.get("wrong_view") else None  # it stays to be mended
-        key = f"view_{name}"
-        give(key, ", ".join(map(str, getattr(view, name) or ())) if typed is None else typed)
-        st.text_input(
-            side, key=key, placeholder="all", on_change=heard(take_span, key), args=(name, shape),
+        held = st.session_state.get("typed_view", {}).get(name, ", ".join(map(str, getattr(view, name) or ())))
+        field(
+            st.text_input, side, f"view_{name}", held, take_span, (name, shape), placeholder="all",
             help=f"The first of them, and one beyond the last, as in “0, 128”. Up to {CELLS} are shown each, more in blocks. Empty: all.",
         )  # fmt: skip
     how = {"label_visibility": "visible", "horizontal": True, "options": list(POOLINGS), "format_func": POOLING_WORDS.get}
@@ -41,11 +39,12 @@ def part(shape):
 
 def take_span(text, name, shape):
     state, before = st.session_state, st.session_state.view
-    change(**{name: tuple(part.strip() for part in text.split(",")) if text.strip() else None})
+    change(**{name: parsed(View, name, text) or None})
     beyond = [wrong for wrong in state.view.misfits(*shape) if wrong.argument == name]
     if state.wrong_view is None and beyond:
         state.view, state.wrong_view = before, beyond[0]
-    state[f"typed_{name}"] = text
+    if state.wrong_view is not None:
+        state.typed_view = {name: text}
     draw(CHOICES)
 
 

@@ -5,10 +5,11 @@ from html import escape
 import streamlit as st
 
 from mha_viz.core.rules import Shape
+from mha_viz.core.typed_number import meant, read_number
 from mha_viz.export.markdown import plain
 from mha_viz.pages.draft import change, raw
 from mha_viz.pages.form import STAGE, WHOLE, draw, heard
-from mha_viz.pages.toolbar import show
+from mha_viz.pages.toolbar import change_all, show
 from mha_viz.settings import spell
 
 
@@ -26,14 +27,15 @@ def say_wrong(wrong):
             say_verbatim()
 
 
-def say_with_mends(wrong, mend):
-    """The rule that is broken, and a button for each change that would keep it: ``mend(change)``."""
-    with st.container(key="wrong"):
+def say_with_mends(wrong, mend, key="wrong", **of):
+    """The rule that is broken, and a button for each change that would keep it: ``mend(change)``. Where a page says several, each has
+    a ``key`` of its own; ``of`` is as ``heard`` takes it."""
+    with st.container(key=key):
         say_error(wrong)
         with st.container(horizontal=True):
             for number, right in enumerate(wrong.nearest):
                 label = ", ".join(f"{name} = {spelled(value)}" for name, value in right.items())
-                st.button(plain(label), key=f"nearest_{number}", on_click=heard(mend), args=(right,))
+                st.button(plain(label), key=f"{key}_nearest_{number}", on_click=heard(mend, **of), args=(right,))
 
 
 def say_error(wrong):
@@ -41,12 +43,14 @@ def say_error(wrong):
 
 
 def offers(wrong):
-    """Changes that would keep the rule; where a field was emptied, what stood in it comes first."""
+    """Changes that would keep the rule; for a field that was emptied, or holds what means no number, what stood in it comes first."""
     last = getattr(st.session_state.get("shown"), wrong.argument, None)
-    emptied = wrong.value in (None, "") and last not in (None, "")
-    return [{wrong.argument: last}] * emptied + [
-        choice for choice in wrong.nearest if choice != {wrong.argument: last} or not emptied
-    ]
+    says_none = wrong.value in (None, "")
+    if isinstance(last, int | float) and isinstance(wrong.value, str):
+        says_none = isinstance(read_number(wrong.value), str) and meant(wrong.value) is None
+    if not says_none or last in (None, ""):
+        return list(wrong.nearest)
+    return [{wrong.argument: last}, *(choice for choice in wrong.nearest if choice != {wrong.argument: last})]
 
 
 def mend(**values):
@@ -85,7 +89,7 @@ def say_wrong_view(*fields):
     """Say what a control of the view was given and cannot take, of these ``fields`` alone where any are named; the view stays as it was."""
     wrong = st.session_state.get("wrong_view")
     if wrong is not None and (not fields or wrong.argument in fields):
-        say_error(wrong)
+        say_with_mends(wrong, lambda right: change_all(**right), key="wrong_view")
 
 
 def say_findings(trace, sizes_chosen):

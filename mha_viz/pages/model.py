@@ -8,8 +8,8 @@ import streamlit as st
 from mha_viz.export.markdown import plain
 from mha_viz.pages import from_file, from_pretrained, from_trained, source
 from mha_viz.pages.checked import Checked, checked
-from mha_viz.pages.form import CHOICES, give, heard, rooms
-from mha_viz.pages.messages import say_error, say_notes
+from mha_viz.pages.form import CHOICES, WHOLE, draw, give, heard, rooms
+from mha_viz.pages.messages import say_notes, say_with_mends
 from mha_viz.pages.stage import changed_trace
 from mha_viz.pages.toolbar import show
 from mha_viz.pages.warm import warm_up
@@ -32,7 +32,7 @@ def begin():
         warm_up()
         found = here().recording()
         for wrong in source.wrongs():
-            say_error(wrong)
+            say_with_mends(wrong, mend, key=f"wrong_{wrong.argument}")
         if st.session_state.source == "file":
             from_file.questions()
         from_file.ask_for_the_rest()
@@ -44,6 +44,12 @@ def begin():
             source.write_address()  # no picture is drawn that would
             return False
     return True
+
+
+def mend(right):
+    """Set what was offered for a field of the source; the form is drawn anew."""
+    source.change(**right)
+    draw(WHOLE)
 
 
 def here():

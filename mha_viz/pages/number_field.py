@@ -1,19 +1,24 @@
-"""A field for a number, which says what was typed into it: 12.8 stays 12.8 where a whole number is wanted, and breaks that rule.
-
-Streamlit's browser cuts 12.8 to 12 and reads 1e3 as 1 in a field of whole numbers, so every field is one of numbers with a point.
-"""
+"""A field for a number. What is typed stays text until it is read here: a browser's own field for numbers drops letters unseen, and
+makes 15 of "1,5" and 10 of "0x10"."""
 
 import streamlit as st
 
-
-def number_field(label, *, column=st, step=1, min_value=None, max_value=None, **options):
-    """Draw ``column.number_input`` and return what stands in it, None where that is empty: an int where the number is whole."""
-    bounds = {name: float(end) for name, end in (("min_value", min_value), ("max_value", max_value)) if end is not None}
-    return as_typed(
-        column.number_input(label, step=float(step), format="%g", **bounds, **options)
-    )  # %g: as many digits as it has
+from mha_viz.core.typed_number import read_number
 
 
-def as_typed(value):
-    """The number that stands in a field, an int where it is whole; any other value as it is."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+def number_field(label, *, column=st, **options):
+    """Draw a field for a number and return what stands in it, as ``typed`` reads it. Its widget holds text, as ``written`` writes it.
+
+    Arrow keys and the − and + of ``components.steppers`` know it by its ``autocomplete``, which also keeps a browser's list away.
+    """
+    return typed(column.text_input(label, autocomplete="off", **options))
+
+
+def typed(text):
+    """What stands in a field: an int if it is whole, a float, text that is no number as it is, and None for an empty one."""
+    return read_number(text) if text and text.strip() else None
+
+
+def written(value):
+    """The text in a field that holds ``value``."""
+    return "" if value is None else str(value)

@@ -8,11 +8,11 @@ from mha_viz.core.rules import Wrong
 from mha_viz.export.markdown import plain
 from mha_viz.pages import draft, form
 from mha_viz.pages.controls import sequence, sizes, source
-from mha_viz.pages.form import CHOICES, STAGE, draw, give, heard
+from mha_viz.pages.form import CHOICES, STAGE, draw, field, give, heard
 from mha_viz.pages.fragment import fragment
 from mha_viz.pages.looked_at import begin, of_model, say_of_model, told, write_address
 from mha_viz.pages.looked_at import current as looked_at
-from mha_viz.pages.messages import mend, say_error, say_not_current, say_notes, say_wrong, spelled
+from mha_viz.pages.messages import mend, say_error, say_not_current, say_notes, say_with_mends, say_wrong, spelled
 from mha_viz.pages.number_field import number_field
 from mha_viz.pages.toolbar import change
 from mha_viz.pages.warm import synthetic_trace
@@ -188,21 +188,28 @@ def knobs(chosen, values):
         return
     with st.container(horizontal=True, key="knobs"):
         for knob in chosen.knobs:
-            key = f"knob_{knob.name}"
-            give(key, values[knob.name])
-            take = {"on_change": heard(turn, key, lambda: choice()[0].name), "args": (chosen.name, knob.name)}
-            take |= {"help": knob.help, "key": key}
+            key, what, label, options = f"knob_{knob.name}", number_field, f"{knob.name}, {knob.least} to {knob.most}", {"width": 190}
             if knob.choices:
-                st.selectbox(knob.name, knob.choices, width=270 if max(map(len, knob.choices)) > 12 else 150, **take)
-            else:
-                label = f"{knob.name}, {knob.least} to {knob.most}"
-                number_field(label, min_value=knob.least, max_value=knob.most, width=190, **take)
+                what, label = st.selectbox, knob.name
+                options = {"options": knob.choices, "width": 270 if max(map(len, knob.choices)) > 12 else 150}
+            value = st.session_state.get("typed_view", {}).get(key, values[knob.name])
+            field(what, label, key, value, turn, (chosen.name, knob), lambda: choice()[0].name, help=knob.help, **options)
+    wrong = st.session_state.get("wrong_view")
+    knob = next((knob for knob in chosen.knobs if wrong is not None and wrong.argument == knob.name), None)
+    if knob is not None:
+        say_with_mends(wrong, lambda right: turn(right[knob.name], chosen.name, knob), key="wrong_knob")
 
 
 def turn(value, name, knob):
+    """Set a knob of the pitfall ``name``; what breaks its rule is said, and stays in its field."""
     from mha_viz.analysis.pitfalls.spelling import spelled as spelled_pitfall
 
-    change(pitfall=spelled_pitfall(name, choice()[1] | {knob: value}))
+    try:
+        value = knob.check(value)
+    except Wrong as wrong:
+        st.session_state.wrong_view, st.session_state.typed_view = wrong, {f"knob_{knob.name}": value}
+    else:
+        change(pitfall=spelled_pitfall(name, choice()[1] | {knob.name: value}))
     draw(STAGE)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from mha_viz.components import stepper
 from mha_viz.pages import draft, form, source
 from mha_viz.pages.fragment import fragment
 
@@ -25,7 +26,7 @@ OWN = (
     "written",
     "notes",
     "arrived",
-    "typed_limits",
+    "typed_view",
     "wrong_view",
     "wrong_what_if",
     "typed_what_if",
@@ -43,6 +44,7 @@ def enter(page, follow=()):
         st.query_params.from_dict(query)  # a link to the page that one is on leaves the browser's address as it was
     form.begin()
     links()
+    stepper()
 
 
 @form.uninterrupted()

@@ -10,7 +10,7 @@ from mha_viz.export.markdown import plain
 from mha_viz.pages.form import heard, uninterrupted
 from mha_viz.pages.measuring import begin, measuring, running
 from mha_viz.pages.messages import say_error, say_notes, say_with_mends
-from mha_viz.pages.number_field import as_typed, number_field
+from mha_viz.pages.number_field import number_field
 from mha_viz.pages.places import enter
 from mha_viz.pages.quality_beside import quality_beside
 from mha_viz.pages.save import OnScreen, keep_for_saving, save
@@ -77,7 +77,7 @@ def arrive():
 
 def hold(values):
     """Let the widgets hold these fields; what they held is kept besides, as a page that is left loses its widgets."""
-    held = {name: value if FIELDS[name][0] is number_field else spell_kindly(value) for name, value in values.items()}
+    held = {name: spell_kindly(value) for name, value in values.items()}
     st.session_state.profile_set = st.session_state.get("profile_set", {}) | held
     for name, value in held.items():
         st.session_state[KEY(name)] = value
@@ -94,18 +94,16 @@ def controls():
         state.setdefault(KEY(name), state.profile_set[name])
         if isinstance(kind, tuple):
             st.selectbox(label, kind, key=KEY(name), help=about)
-        elif kind is number_field:
-            kind(label, key=KEY(name), value=None, help=about)
         else:
             kind(label, key=KEY(name), help=about)
-        state.profile_set[name] = as_typed(state[KEY(name)])
+        state.profile_set[name] = state[KEY(name)]
 
 
 def wanted():
     """(the Profile that is set, None), or (None, the Wrong that says what is not right with it)."""
     held = st.session_state.profile_set
     try:
-        return Profile(**{name: parsed(Profile, name, str(value)) for name, value in held.items()}), None
+        return Profile(**{name: parsed(Profile, name, value) for name, value in held.items()}), None
     except Wrong as wrong:
         return None, wrong
 

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlencode
 import streamlit as st
 
 from mha_viz.core.rules import Wrong, one_of
-from mha_viz.pages.form import give, heard, renew, uninterrupted
+from mha_viz.pages.form import field, renew, uninterrupted
 from mha_viz.settings import View, from_address, to_address
 from mha_viz.sources.files.kind import Opened
 from mha_viz.sources.pretrained import Pretrained
@@ -118,9 +118,9 @@ def hold(name, widget, label, spell=None, read=None, with_it=(), of=None, **opti
     """
     key, state = f"source_{name}", st.session_state
     value = getattr(settings(), name)
-    give(key, state.typed[name][0] if name in state.typed else spell(value) if spell else value)
+    value = state.typed[name][0] if name in state.typed else spell(value) if spell else value
     about = None if of is None else lambda: getattr(settings(), of)
-    return widget(label, key=key, on_change=heard(_take, key, about), args=(name, read, with_it), **options)
+    return field(widget, label, key, value, _take, (name, read, with_it), about, **options)
 
 
 def _take(value, name, read, with_it):

@@ -6,14 +6,15 @@ from html import escape
 import streamlit as st
 
 from mha_viz.core.decimals import prose
+from mha_viz.core.rules import Wrong, whole
 from mha_viz.export.markdown import plain
 from mha_viz.pages import form
-from mha_viz.pages.form import CHOICES, draw, give, heard
+from mha_viz.pages.form import CHOICES, draw, field, give, heard
 from mha_viz.pages.fragment import fragment
 from mha_viz.pages.looked_at import begin, current, file_name, say_what_is_wrong, to_save, write_address
 from mha_viz.pages.looked_at import told as told_of_layer
 from mha_viz.pages.messages import say_wrong_view
-from mha_viz.pages.number_field import as_typed, number_field
+from mha_viz.pages.number_field import number_field, typed
 from mha_viz.pages.save import OnScreen, keep_for_saving, save
 from mha_viz.pages.shapes import token
 from mha_viz.pages.step_words import OF_HEAD, OF_KEY, SHORT, STAGES, formulas, symbols, told
@@ -82,8 +83,8 @@ def pick_token(name, label, count, value, tokens):
         pick(name, label, list(range(count)), value, choose_cell, 170, words.__getitem__)
         return
     key = f"follow_{name}"
-    give(key, value)
-    number_field(label, min_value=0, max_value=count - 1, key=key, on_change=heard(choose_cell, key), width=170)
+    value = st.session_state.get("typed_view", {}).get(key, value)
+    field(number_field, label, key, value, choose_token, (name, count), width=170)
 
 
 def chosen(trace):
@@ -103,8 +104,25 @@ def choose_cell(_):
     draw(CHOICES)
 
 
+def choose_token(value, name, count):
+    """The token of this number; what is none of them stays in its field to be mended."""
+    state, (query, key) = st.session_state, cell_asked()
+    try:
+        whole(name, value, 0, count - 1)
+    except Wrong as wrong:
+        right = wrong.nearest[0][name]
+        cell = (right, key) if name == "query" else (query, right)
+        state.wrong_view = Wrong(name, value, wrong.rule, [{"cell": cell}])
+        state.typed_view = {f"follow_{name}": value}
+        draw(CHOICES)
+    else:
+        choose_cell(value)
+
+
 def cell_asked():
-    return tuple(as_typed(st.session_state[f"follow_{name}"]) for name in ("query", "key"))
+    """(query, key) of the controls, the ends of a list or numbers that are typed."""
+    held = (st.session_state[f"follow_{name}"] for name in ("query", "key"))
+    return tuple(typed(one) if isinstance(one, str) else one for one in held)
 
 
 @fragment(key="stage")

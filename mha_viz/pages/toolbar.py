@@ -5,8 +5,8 @@ from dataclasses import replace
 import streamlit as st
 
 from mha_viz.core.rules import Wrong
-from mha_viz.pages.form import CHOICES, PICTURE, STAGE, draw, give, heard
-from mha_viz.settings import ARRANGEMENTS, COLORS, PICTURES, SCALES, WEIGHTINGS, View
+from mha_viz.pages.form import CHOICES, PICTURE, STAGE, draw, field, heard
+from mha_viz.settings import ARRANGEMENTS, COLORS, PICTURES, SCALES, WEIGHTINGS, View, parsed
 from mha_viz.settings.interventions import read_interventions
 
 ARRANGEMENT_WORDS = {"pair": "pair", "all": "all", "one": "one"}
@@ -128,9 +128,8 @@ def scale(trace, view):
         label_visibility="visible",
     )  # fmt: skip
     set_now = "" if view.limits is None else ", ".join(f"{limit:g}" for limit in view.limits)
-    text = st.session_state.get("typed_limits", set_now)  # what is wrong stays to be mended
     show(
-        "limits", st.text_input, "limits", text, rerun=PICTURE, placeholder="automatic", label_visibility="visible",
+        "limits", st.text_input, "limits", set_now, rerun=PICTURE, placeholder="automatic", label_visibility="visible",
         help="The weights at which the colours begin and end, as in “0, 0.5”: a colour then means the same in every picture.",
     )  # fmt: skip
     show(
@@ -163,10 +162,10 @@ class Lazy:
 
 
 def show(name, widget, label, value, label_visibility="collapsed", rerun=None, **options):
-    """The control of the View's field ``name``, holding ``value``. A change draws its own fragment anew, or those of ``rerun``."""
-    key = f"view_{name}"
-    give(key, value)
-    widget(label, key=key, label_visibility=label_visibility, on_change=heard(read, key), args=(name, rerun), **options)
+    """The control of the View's field ``name``, holding ``value``, or what was typed there and breaks a rule. A change draws its own
+    fragment anew, or those of ``rerun``."""
+    value = st.session_state.get("typed_view", {}).get(name, value)
+    field(widget, label, f"view_{name}", value, read, (name, rerun), label_visibility=label_visibility, **options)
 
 
 def either(name, value, options, words, disabled=False):
@@ -175,13 +174,15 @@ def either(name, value, options, words, disabled=False):
 
 
 def read(value, name, rerun=None):
-    """Take one field of the View from its control; what breaks a rule is said, and the View stays as it was."""
+    """Take one field of the View from its control; what breaks a rule is said and stays there, and the View as it was."""
+    given = value
     if name == "limits":
-        st.session_state.typed_limits = value
-        value = tuple(part.strip() for part in value.replace(";", ",").split(",")) if value.strip() else None
+        given = parsed(View, name, value.replace(";", ",")) or None
     elif name == "heads":
-        value = tuple(value) or None
-    change(**{name: value})
+        given = tuple(value) or None
+    change(**{name: given})
+    if st.session_state.wrong_view is not None:
+        st.session_state.typed_view = {name: value}
     draw(rerun)
 
 
@@ -189,7 +190,7 @@ def change(**values):
     try:
         st.session_state.view = replace(st.session_state.view, **values)
         st.session_state.wrong_view = None
-        st.session_state.pop("typed_limits", None)
+        st.session_state.typed_view = {}
     except Wrong as wrong:
         st.session_state.wrong_view = wrong
 
@@ -209,7 +210,7 @@ def reset():
     view = st.session_state.view
     st.session_state.view = first_view(view)
     st.session_state.wrong_view = None
-    st.session_state.pop("typed_limits", None)
+    st.session_state.typed_view = {}
     draw(CHOICES)
 
 

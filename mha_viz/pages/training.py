@@ -8,8 +8,8 @@ import streamlit as st
 from mha_viz.core.rules import Wrong, whole
 from mha_viz.pages.form import heard
 from mha_viz.pages.measuring import begin, end, measuring, running
-from mha_viz.pages.messages import say_error
-from mha_viz.pages.number_field import as_typed, number_field
+from mha_viz.pages.messages import say_with_mends
+from mha_viz.pages.number_field import number_field, typed, written
 from mha_viz.settings.environment import CLASS
 from mha_viz.sources.models import MODELS
 
@@ -65,13 +65,13 @@ def training(name):
     now = measuring(WORK)
     trains = now is not None and now.events is not None
     seed_at, start_at = st.columns([2, 1], vertical_alignment="bottom")
-    seed = number_field("seed", column=seed_at, value=float(recipe.seed), key="training_seed", disabled=trains)
+    seed = number_field("seed", column=seed_at, value=written(recipe.seed), key="training_seed", disabled=trains)
     wrong = wrong_seed(seed)
     start_at.button(
         "Start", type="primary", width="stretch", disabled=trains or wrong is not None, on_click=heard(start), args=(name,)
     )
     if wrong is not None:
-        say_error(wrong)
+        say_with_mends(wrong, set_seed, key="wrong_seed")
     if trains:
         running(WORK, "trained", lambda: draw(name, reports))
         return
@@ -97,8 +97,12 @@ def wrong_seed(seed):
     return None
 
 
+def set_seed(right):
+    st.session_state.training_seed = written(right["seed"])
+
+
 def start(name):
-    seed = as_typed(st.session_state.training_seed)  # as it is now: it may have been typed just before
+    seed = typed(st.session_state.training_seed)  # as it is now: it may have been typed just before
     if wrong_seed(seed) is not None:
         return  # which is said beside it
     from mha_viz.studies.training import train

@@ -4,9 +4,10 @@ import streamlit as st
 
 from mha_viz.core.intervention import WAYS, Intervention
 from mha_viz.core.rules import Wrong
-from mha_viz.pages.form import give, heard
-from mha_viz.pages.messages import say_error
-from mha_viz.pages.number_field import number_field
+from mha_viz.core.typed_number import read_number
+from mha_viz.pages.form import field, heard
+from mha_viz.pages.messages import say_with_mends
+from mha_viz.pages.number_field import number_field, typed, written
 from mha_viz.settings.interventions import read_interventions, write_interventions
 
 WAY_WORDS = {"zero": "zero: says nothing", "mean": "mean: always says the same", "uniform": "uniform: reads all alike"}
@@ -19,16 +20,14 @@ def what_if(text, num_heads, change, about):
     ``num_heads`` is the number of heads of each layer that can be changed, by the number of the layer.
     """
     state, of = st.session_state, (text, *num_heads.items())
-    given, typed = dict(enumerate(read_interventions(text))), state.get("typed_what_if", {})
-    if typed.get("of") != of:  # another model, or another address
-        typed, state.wrong_what_if = {}, None
+    given, waiting = dict(enumerate(read_interventions(text))), state.get("typed_what_if", {})
+    if waiting.get("of") != of:  # another model, or another address
+        waiting, state.wrong_what_if = {}, None
     first = next((given[layer] for layer in num_heads if layer in given and given[layer] != Intervention()), Intervention())
     off = {(layer, head): way for layer, one in given.items() for head, way in one.off}
 
     def put(name, widget, label, value, **options):
-        key = f"what_if_{name}"
-        give(key, typed.get(name, value))
-        return widget(label, key=key, on_change=heard(take, key, about), args=(num_heads, change, text), **options)
+        return field(widget, label, f"what_if_{name}", waiting.get(name, value), take, (num_heads, change, text), about, **options)
 
     several = len(num_heads) > 1
     heads = [(layer, head) for layer, count in num_heads.items() for head in range(count)]
@@ -48,11 +47,11 @@ def what_if(text, num_heads, change, about):
         help=f"Positions that no query may read {where}: “3, 4”.",
     )
     put(
-        "temperature", number_field, "temperature", first.temperature, step=0.25,
+        "temperature", number_field, "temperature", first.temperature,
         help="Divides the scores before the softmax: below 1 sharper, above 1 flatter.",
     )  # fmt: skip
     if state.get("wrong_what_if") is not None:
-        say_error(state.wrong_what_if)
+        say_with_mends(state.wrong_what_if, lambda right: mend(right, num_heads, change, text), key="wrong_what_if", of=about)
     if text:
         st.button("Undo all", on_click=heard(undo, of=about), args=(change,))
         st.caption("Pin the model as it is as A first, and see A, B and B − A.")
@@ -62,11 +61,9 @@ def take(_, num_heads, change, text):
     """Make the interventions that the widgets say; what is wrong stays in them to be mended."""
     state = st.session_state
     off, way, keys, temperature = (state[f"what_if_{name}"] for name in ("off", "way", "keys", "temperature"))
+    temperature = typed(temperature)
     try:
-        try:
-            hidden = tuple(int(part) for part in keys.replace(",", " ").split())
-        except ValueError:
-            raise Wrong("tokens masked", keys, "must be positions, whole numbers from 0 on, as in “3, 4”.") from None
+        hidden = tuple(map(read_number, keys.replace(",", " ").split()))
         layers = [Intervention()] * (max(num_heads) + 1)
         for layer in num_heads:
             layers[layer] = Intervention(tuple((head, way) for at, head in off if at == layer), hidden, temperature)
@@ -82,9 +79,28 @@ def take(_, num_heads, change, text):
 
 def named(wrong, keys):
     """The Wrong by the label of its control."""
-    if wrong.argument == "hidden_keys" or (wrong.argument == "interventions" and "names key" in wrong.rule):
-        return Wrong("tokens masked", keys, wrong.rule)
+    if wrong.argument == "interventions" and "names key" in wrong.rule:
+        return Wrong("tokens masked", keys, wrong.rule, wrong.nearest)
+    if wrong.argument == "hidden_keys":
+        right = [{"tokens masked": ", ".join(map(str, change["hidden_keys"]))} for change in wrong.nearest]
+        return Wrong("tokens masked", keys, wrong.rule, right)
     return wrong
+
+
+def mend(right, num_heads, change, text):
+    """Let the controls hold what was offered, and take that."""
+    state = st.session_state
+    if "interventions" in right:
+        state.wrong_what_if, state.typed_what_if = None, {}
+        change(right["interventions"])
+        return
+    if "tokens masked" in right:
+        state.what_if_keys = right["tokens masked"]
+    if "temperature" in right:
+        state.what_if_temperature = written(right["temperature"])
+    if "off" in right:
+        state.what_if_off = [(layer, head) for head, _ in right["off"] for layer in num_heads]
+    take(None, num_heads, change, text)
 
 
 def undo(change):

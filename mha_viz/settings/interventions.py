@@ -1,7 +1,8 @@
 """What is changed in the layers of a model, as one line of text: for an address, a command and a person."""
 
 from mha_viz.core.intervention import Intervention
-from mha_viz.core.rules import Wrong
+from mha_viz.core.rules import Wrong, whole
+from mha_viz.core.typed_number import read_number
 
 EXAMPLE = "1:2=zero 1:keys=3,4 0:temperature=0.5"
 MOST_LAYERS = 1000
@@ -39,14 +40,12 @@ def _read(part):
     """(layer, the field of Intervention that a part gives, its value)."""
     place, what = part.split(":")
     name, value = what.split("=")
-    layer = int(place)
-    if not 0 <= layer < MOST_LAYERS:
-        raise Wrong("layer", layer, f"must be from 0 to {MOST_LAYERS - 1}.")
+    layer = whole("layer", read_number(place), 0, MOST_LAYERS - 1)
     if name == "keys":
-        return layer, "hidden_keys", Intervention(hidden_keys=tuple(map(int, value.split(",")))).hidden_keys
+        return layer, "hidden_keys", Intervention(hidden_keys=tuple(map(read_number, value.split(",")))).hidden_keys
     if name == "temperature":
-        return layer, "temperature", Intervention(temperature=float(value)).temperature
-    return layer, "off", Intervention(((int(name), value),)).off[0]
+        return layer, "temperature", Intervention(temperature=read_number(value)).temperature
+    return layer, "off", Intervention(((read_number(name), value),)).off[0]
 
 
 def write_interventions(interventions):

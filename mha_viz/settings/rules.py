@@ -29,7 +29,7 @@ class Ruled:
     """What a frozen dataclass whose fields are ``ruled`` inherits: as it is made, each field is checked, then ``check_together``.
 
     Raises Wrong, and what that advises breaks no rule in its turn: where one field does not do, those that have to change with it are
-    advised along.
+    advised along. ``check_advised`` keeps advice from values that no rule forbids and nobody would want.
     """
 
     def __post_init__(self):
@@ -39,13 +39,16 @@ class Ruled:
         except Wrong as wrong:
             found = [change for one in wrong.nearest if (change := _completed(type(self), given, one))]
             nearest = [change for i, change in enumerate(found) if change not in found[:i]]
-            if wrong.nearest and not nearest:
+            if wrong.nearest and not nearest and wrong.argument in self.__dataclass_fields__:
                 default = {wrong.argument: self.__dataclass_fields__[wrong.argument].default}
                 nearest = [change for change in [_completed(type(self), given, default)] if change]
             raise Wrong(wrong.argument, wrong.value, wrong.rule, nearest) from None
 
     def check_together(self):
         """Raises Wrong where fields that are right by themselves do not go together."""
+
+    def check_advised(self, given):
+        """Raises Wrong if these fields keep every rule and still should not be advised to a person who set ``given``."""
 
 
 def _check_all(instance):
@@ -68,6 +71,7 @@ def _completed(kind, given, change):
         vars(instance).update(given | tried)
         try:
             _check_all(instance)
+            instance.check_advised(given)
         except Wrong as wrong:
             waiting += [tried | one for one in sorted(wrong.nearest, key=lambda one: not one.keys() <= change.keys())]
         else:
@@ -142,8 +146,10 @@ def split_words(text):
 
 def typed_words(argument, value):
     if not isinstance(value, str) or not split_words(value):
-        raise Wrong(argument, value, "must hold at least one word; each line is one batch item.")
-    most = max(len(line) for line in split_words(value))
+        raise Wrong(argument, value, "must hold at least one word; each line is one batch item.", [{argument: None}])
+    lines = split_words(value)
+    most = max(map(len, lines))
     if most > LONGEST:
-        raise Wrong(argument, f"{most} words in a line", f"may hold {LONGEST} words a line.")
+        right = "\n".join(" ".join(line[:LONGEST]) for line in lines)
+        raise Wrong(argument, f"{most} words in a line", f"may hold {LONGEST} words a line.", [{argument: right}])
     return value

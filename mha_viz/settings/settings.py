@@ -19,6 +19,7 @@ from mha_viz.settings.rules import (
 from mha_viz.settings.typed_mask import fit_mask, read_mask, typed_mask, write_mask
 
 MOST_TYPED = 10**6  # entries of a mask that is offered in place of another
+MOST_LINES = 1000  # of words that are offered in place of others
 SIDES = ("right", "left")
 CASES = ("random", "tiny")
 TINY = {"embed_dim": 4, "num_heads": 2, "batch_size": 1, "seq_len": 3, "padding": ()}  # what the case worked by hand has
@@ -77,8 +78,17 @@ class Settings(Ruled):
             raise Wrong("source_padding", self.source_padding, rule, [{"source_padding": ()}])
         if self.source_words is not None and len(self.source_texts) != self.N:
             rule = f"must hold one line per batch item: {self.N}, but {len(self.source_texts)} were given."
-            raise Wrong("source_words", self.source_words, rule)
+            lines = self.source_texts[: self.N] + self.source_texts[-1:] * (self.N - len(self.source_texts))
+            right = [{"source_words": "\n".join(map(" ".join, lines))}] if len(lines) <= MOST_LINES else []
+            more = [] if self.texts else [{"batch_size": len(self.source_texts)}]
+            raise Wrong("source_words", self.source_words, rule, [*more, *right])
         self._check_mask()
+
+    def check_advised(self, given):
+        """Keep a key in every item, unless the item was wholly padded before."""
+        self._check_keys_left("padding", self.texts, "seq_len", self.seq_len, given)
+        if self.cross:
+            self._check_keys_left("source_padding", self.source_texts, "source_len", self.S, given)
 
     @property
     def head_dim(self):
@@ -151,9 +161,22 @@ class Settings(Ruled):
             raise Wrong(argument, padded, rule, [{argument: padded[: self.N]}, *more])
         if texts is None and padded and max(padded) > length:
             item = padded.index(max(padded))
-            right = tuple(min(count, length) for count in padded)
+            right = tuple(count if count <= length else length - 1 for count in padded)
             rule = f"pads {max(padded)} tokens of item {item}, which has {length}."
-            raise Wrong(argument, padded, rule, [{argument: right}, {length_argument: max(padded)}])
+            raise Wrong(argument, padded, rule, [{argument: right}, {length_argument: max(padded) + 1}])
+
+    def _check_keys_left(self, argument, texts, length_argument, length, given):
+        if texts is not None:
+            return  # a text has at least one word beside its padding
+        padded, asked = getattr(self, argument), given[argument]
+        if not isinstance(asked, tuple) or given[length_argument] != getattr(self, length_argument):
+            asked = ()
+        right = tuple(
+            min(count, length - 1) if asked[item : item + 1] != (count,) else count for item, count in enumerate(padded)
+        )
+        if right != padded:
+            rule = f"pads all {length} tokens of an item: no key is left."
+            raise Wrong(argument, padded, rule, [{argument: right}, {length_argument: length + 1}])
 
 
 def _length(texts, padding):

@@ -6,6 +6,7 @@ from dataclasses import asdict, fields
 
 from mha_viz.core.json_text import parse_json
 from mha_viz.core.rules import Wrong
+from mha_viz.core.typed_number import read_number
 from mha_viz.settings.rules import ruled_value
 from mha_viz.settings.settings import Settings
 from mha_viz.settings.view import View
@@ -31,22 +32,12 @@ def parsed(kind, name, text):
     """The value that ``text`` spells for the field ``name`` of ``kind``, as far as it spells one: its rule is still to be kept."""
     value, annotation = text, str(kind.__dataclass_fields__[name].type)
     if "tuple" in annotation:
-        part = float if "float" in annotation else int
-        value = tuple(_as_number(piece.strip(), part) for piece in text.split(",")) if text.strip() else ()
+        value = tuple(read_number(piece.strip()) for piece in text.split(",")) if text.strip() else ()
     elif "bool" in annotation:
         value = {"1": True, "true": True, "0": False, "false": False}.get(text.lower(), text)
-    elif "int" in annotation:
-        value = _as_number(text, int)
-    elif "float" in annotation:
-        value = _as_number(text, float)
+    elif "int" in annotation or "float" in annotation:
+        value = read_number(text)
     return value
-
-
-def _as_number(text, kind):
-    try:
-        return kind(text)
-    except ValueError:
-        return text
 
 
 def to_address(kind=Settings, **values):

@@ -43,7 +43,7 @@ def _cell(argument, value):
 
 def _span(argument, value):
     try:
-        start, stop = (whole(argument, int(end), 0) for end in value)
+        start, stop = (whole(argument, end, 0) for end in value)
     except (TypeError, ValueError):
         start, stop = 0, 0
     if start >= stop:
@@ -139,7 +139,8 @@ class View(Ruled):
         pointed += [("cell", query, L), ("cell", key, S), ("rows", first, L), ("columns", left, S), ("token", self.token, L)]
         return [
             Wrong(
-                name, getattr(self, name), f"points to {index}, and there are {count}, from 0 to {count - 1}.", [{name: None}]
+                name, getattr(self, name), f"points to {index}, and there are {count}, from 0 to {count - 1}.",
+                [{name: count - 1 if name in ("item", "head", "token") else None}],
             )
             for name, index, count in pointed
             if index is not None and index >= count

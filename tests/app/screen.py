@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 from streamlit.testing.v1 import AppTest
 
+from mha_viz.pages.number_field import typed, written
+
 APP = Path(__file__).parents[2] / "app.py"
 
 
@@ -35,7 +37,8 @@ def set_to(at, name, value):
     if name.startswith("what_if_") and name not in held(at):
         at.session_state["what_if_here"] = True
         at.run()
-    return whole(next(widget for widget in widgets(at) if widget.key == name).set_value(value).run())
+    widget = next(widget for widget in widgets(at) if widget.key == name)
+    return whole(widget.set_value(written(value) if is_number_field(widget) else value).run())
 
 
 def unfolded(at, is_open=True):
@@ -57,7 +60,6 @@ def press(at, label):
 def widgets(at):
     """Every widget that is drawn now."""
     for kind in (
-        "number_input",
         "text_input",
         "text_area",
         "checkbox",
@@ -72,12 +74,21 @@ def widgets(at):
 
 def held(at):
     """What every widget that is drawn holds, by its key."""
-    return {widget.key: widget.value for widget in widgets(at)}
+    return {widget.key: typed(widget.value) if is_number_field(widget) else widget.value for widget in widgets(at)}
+
+
+def is_number_field(widget):
+    return widget.type == "text_input" and widget.proto.autocomplete == "off"
 
 
 def sent(at, key="picture"):
     """What a live picture was sent: its text alternative and its figure, as bytes."""
     return next(element.proto.bytes for element in at.get("bidi_component") if element.key == key)
+
+
+def pictures(at):
+    """The keys of the live pictures that the page shows."""
+    return [element.key for element in at.get("bidi_component") if element.key != "stepper"]
 
 
 def figure(at, key="picture"):

@@ -17,7 +17,21 @@ from mha_viz.recording import Cause
 from mha_viz.settings import to_address
 from mha_viz.sources.files import look, open_found
 from mha_viz.stored import stored
-from tests.app.screen import decoded, errors, figure, held, models, page_text, press, sent, set_to, unescaped, whole, widgets
+from tests.app.screen import (
+    decoded,
+    errors,
+    figure,
+    held,
+    models,
+    page_text,
+    pictures,
+    press,
+    sent,
+    set_to,
+    unescaped,
+    whole,
+    widgets,
+)
 
 
 def maps(*shape, seed=0):
@@ -84,7 +98,7 @@ def test_at_first_the_page_says_what_can_be_opened():
     at = models(source="file")
     assert "a recording of your own model, its weights, or its attention maps" in page_text(at)
     assert at.get("file_uploader")[0].allowed_type == [".safetensors", ".pt", ".pth", ".npy", ".npz", ".txt", ".json"]
-    assert not at.get("bidi_component")
+    assert not pictures(at)
 
 
 def test_a_recording_opens_at_once(two_calls):
@@ -133,7 +147,7 @@ def test_maps_are_opened_when_their_axes_are_said():
     weights = maps(3, 2, 5, 5)
     at = opened_with("attention.npy", npy(weights))
     assert "attention.npy · maps" in page_text(at).replace("**", "")
-    assert not at.get("bidi_component"), "nothing is shown before it is known"
+    assert not pictures(at), "nothing is shown before it is known"
     answer = next(widget for widget in widgets(at) if widget.key == "answer_attention.npy_axes")
     assert answer.value == "N H L S" and "N H S L" not in answer.options, "rows sum to 1 along the last axis"
     found = look("attention.npy", npy(weights))
@@ -292,7 +306,7 @@ def test_code_in_a_file_is_never_run(tmp_path):
     for data in (pt({"a": Attack(written)}), npy(np.array([Attack(written)], object), allow_pickle=True)):
         at = opened_with("layer.pt" if data.startswith(b"PK") else "maps.npy", data)
         assert "could run code" in errors(at)[0]
-        assert not written.exists() and not at.get("bidi_component")
+        assert not written.exists() and not pictures(at)
 
 
 def test_a_file_that_is_too_large_is_refused_with_the_limit(monkeypatch):
@@ -437,7 +451,7 @@ def test_a_recording_without_attention_says_why(tmp_path):
     mv.Recording((), ("Nothing became NaN or infinite in 3 steps.",)).save(tmp_path / "run.safetensors")
     at = opened_with("run.safetensors", (tmp_path / "run.safetensors").read_bytes())
     assert "holds no attention" in page_text(at) and "Nothing became NaN or infinite in 3 steps" in page_text(at)
-    assert not at.exception and not at.get("bidi_component")
+    assert not at.exception and not pictures(at)
 
 
 def test_what_a_list_of_tokens_asks_of_one_file_is_not_asked_of_another():

@@ -73,8 +73,8 @@ async def choose(session, socket, source):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("source_seed", {"double_value": 5}),
-        ("source_batch_size", {"double_value": 2}),
+        ("source_seed", {"string_value": "5"}),
+        ("source_batch_size", {"string_value": "2"}),
         ("source_model", {"string_value": "Look both ways: 2 heads"}),
         ("source_snapshot", {"string_array_value": ["70"]}),
         ("source_words", {"string_value": "<bos> a b a b"}),
@@ -118,7 +118,7 @@ def test_a_field_that_its_model_has_not_any_more_is_not_heard(at):
         assert query(session) == {"model": "look-both-ways-2"}, "this one has no such step"
         session.states.clear()
         model = {"string_value": MODELS["look-both-ways-1"].title}
-        await at_once(session, socket, "source_model", model, "source_seed", {"double_value": 5})
+        await at_once(session, socket, "source_model", model, "source_seed", {"string_value": "5"})
         assert query(session) == {"model": "look-both-ways-1", "seed": "5"}, "any model has a seed"
 
     at("models", "", walk)
@@ -126,11 +126,11 @@ def test_a_field_that_its_model_has_not_any_more_is_not_heard(at):
 
 def test_two_changes_that_arrive_at_once_both_count(at):
     async def walk(session, socket):
-        session.states["num_heads"] = {"double_value": 1}
+        session.states["num_heads"] = {"string_value": "1"}
         await session.change(socket, "case", string_value="tiny case, worked by hand")
         assert query(session)["case"] == "tiny"
         session.states.clear()
-        session.states["seed"] = {"double_value": 9}
+        session.states["seed"] = {"string_value": "9"}
         await session.change(socket, "causal", bool_value=True)
         assert query(session)["seed"] == "9" and query(session)["causal"] == "1"
 
@@ -139,13 +139,13 @@ def test_two_changes_that_arrive_at_once_both_count(at):
 
 def test_a_change_of_an_address_that_was_left_by_back_changes_nothing(at):
     async def walk(session, socket):
-        await session.change(socket, "seed", double_value=8)
+        await session.change(socket, "seed", string_value="8")
         session.address = "embed_dim=64"  # Back, or a link
         session.states.clear()
         form_of_before = dict(session.ids)
         await session.ask(socket)
         session.ids = form_of_before
-        session.states["seed"] = {"double_value": 7}
+        session.states["seed"] = {"string_value": "7"}
         await session.ask(socket)
         assert query(session) == {"embed_dim": "64"}
 
@@ -169,12 +169,12 @@ def test_who_asks_for_the_whole_page_gets_it(at):
     """What was on its way to a browser is thrown away when it asks for the whole page: no part of it may be left out then."""
 
     async def walk(session, socket):
-        session.states["seed"] = {"double_value": 8}
+        session.states["seed"] = {"string_value": "8"}
         await session.ask(socket)
-        assert {"page_link", "number_input", "bidi_component"} <= set(kinds(session))
-        session.states["seed"] = {"double_value": 9}
+        assert {"page_link", "text_input", "bidi_component"} <= set(kinds(session))
+        session.states["seed"] = {"string_value": "9"}
         await session.send(socket, session.message(session.ids["seed"][1]))
-        assert "bidi_component" in kinds(session) and "number_input" not in kinds(session)
+        assert "bidi_component" in kinds(session) and "text_input" not in kinds(session)
 
     at("", "", walk)
 

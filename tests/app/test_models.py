@@ -16,6 +16,7 @@ from mha_viz.analysis.similarity import heads_like
 from mha_viz.analysis.statistics import STATISTICS
 from mha_viz.analysis.table import head_table
 from mha_viz.core.decimals import prose
+from mha_viz.pages.number_field import typed
 from mha_viz.recording import Cause
 from mha_viz.settings import to_address
 from mha_viz.sources.models import MODELS, record, steps
@@ -217,7 +218,7 @@ def test_a_position_without_a_key_has_no_answer_and_the_loss_is_undefined():
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("what_if_keys", "x", "must be positions, whole numbers from 0 on"),
+        ("what_if_keys", "x", "must be positions of keys, whole numbers from 0, and 'x' is not"),
         ("what_if_keys", "32", "names key 32, and there are 32, from 0 to 31"),
         ("what_if_temperature", 0.0, "must be a number from 0.001 to 1000"),
     ],
@@ -231,6 +232,30 @@ def test_what_cannot_be_is_named_and_nothing_changes(name, value, said):
     set_to(at, "source_model", "reverse-or-shift")  # the next model begins as it is
     assert shows(at, Trained("reverse-or-shift"))
     assert held(at)["what_if_off"] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "button", "right"),
+    [
+        ("source_batch_size", "1,5", "batch_size = 2", {"batch_size": 2}),
+        ("source_batch_size", "100", "batch_size = 64", {"batch_size": 64}),
+        ("source_batch_size", "", "batch_size = 1", {"batch_size": 1}),
+        ("source_seed", "0x10", "seed = 16", {"seed": 16}),
+        ("source_seed", "-3", "seed = 0", {}),
+        ("source_words", "a a a a a", "words = ", {"words": "<bos> a a a a a"}),
+        ("what_if_temperature", "2,5", "temperature = 2.5", {"interventions": "0:temperature=2.5 1:temperature=2.5"}),
+        ("what_if_keys", "3, x", "tokens masked = 3", {"interventions": "0:keys=3 1:keys=3"}),
+        ("what_if_keys", "1e3", "interventions = ", {}),
+    ],
+)
+def test_what_is_typed_wrong_stays_with_a_button_that_mends_it(name, text, button, right):
+    at = models()
+    before = sent(at)
+    set_to(at, name, text)
+    assert errors(at) and sent(at) == before and held(at)[name] in (text, typed(text))
+    press(at, button)
+    assert not at.exception and shows(at, Trained(**right))
+    assert not errors(at)
 
 
 def test_the_way_in_which_heads_go_off_waits_for_one_and_all_is_undone_at_once():

@@ -202,3 +202,15 @@ def test_a_layer_that_is_too_wide_for_experiments_is_not_made(monkeypatch):
     assert "may be 2,048 at most here" in unescaped(at.error[0].value) and 8192 not in made
     at = press(at, "embed_dim = 2048")
     assert not at.error and made == [2048]
+
+
+@pytest.mark.parametrize(("text", "right"), [("99", 8), ("0", 1), ("2.6", 3), ("1,9", 2), ("", 1), ("0x3", 3)])
+def test_a_knob_that_breaks_its_rule_says_so_and_stays_to_be_mended(text, right):
+    at = pitfalls(pitfall="window-off-by-one&window=5")
+    before = read(at, "chosen")
+    set_to(at, "knob_window", text)
+    assert len(errors(at)) == 1 and "must be a whole number from 1 to 8" in errors(at)[0]
+    assert next(one for one in at.text_input if one.key == "knob_window").value == text
+    assert read(at, "chosen") == before, "the last good one is shown"
+    press(at, f"window = {right}")
+    assert shows(at, "window-off-by-one", window=right) and not errors(at)

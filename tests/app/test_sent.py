@@ -34,7 +34,7 @@ def kinds(received):
 
 def test_a_first_visit_is_sent_the_whole_page_and_nothing_that_is_folded(after):
     received = after(lambda session, socket: session.ask(socket))
-    assert kinds(received).count("number_input") == 5
+    assert kinds(received).count("text_input") == 6
 
 
 @pytest.mark.parametrize("change", [Session.seed, Session.padding])

@@ -229,3 +229,13 @@ def test_long_sequences_are_followed_by_number():
     at = steps(seq_len="400", padding="", batch_size="1", num_heads="2", embed_dim="8", cell="350,20", step="softmax")
     assert held(at)["follow_query"] == 350 and not at.exception
     assert "keys 0–255 of 400 drawn" in words(at)
+
+
+@pytest.mark.parametrize(("text", "cell"), [("400", "399,7"), ("-1", "0,7"), ("12.8", "13,7"), ("1000", "399,7"), ("x", "0,7")])
+def test_a_number_of_no_token_is_said_and_stays_to_be_mended(text, cell):
+    at = steps(seq_len=400, padding="", cell="350,7")
+    set_to(at, "follow_query", text)
+    assert "must be a whole number from 0 to 399" in errors(at)[0] and not at.exception
+    assert next(one for one in at.text_input if one.key == "follow_query").value == text
+    press(at, f"cell = {cell}")
+    assert address(at)["cell"] == cell and not errors(at) and held(at)["follow_query"] == int(cell.split(",")[0])

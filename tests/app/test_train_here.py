@@ -56,7 +56,7 @@ def reports(at):
 
 
 def seed_of(at):
-    return next(one for one in at.number_input if one.key == "training_seed")
+    return next(one for one in at.text_input if one.key == "training_seed")
 
 
 def charts(at):
@@ -75,12 +75,12 @@ def to_the_end(at):
 
 def test_it_says_what_it_will_do(opened):
     assert "800 steps of 64 sequences" in page_text(opened) and "The shipped weights have seed 1" in page_text(opened)
-    assert seed_of(opened).value == 1 and charts(opened) == [] and "Stop" not in labels(opened)
+    assert seed_of(opened).value == "1" and charts(opened) == [] and "Stop" not in labels(opened)
 
 
 def test_progress_curves_and_heads_are_shown_to_the_end(opened, training):
     seeds = training(steps=20)
-    seed_of(opened).set_value(5)
+    seed_of(opened).set_value("5")
     at = start(opened)
     assert "Start" not in labels(at) and charts(at)
     at = to_the_end(at)

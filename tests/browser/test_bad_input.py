@@ -33,7 +33,9 @@ STEPS_BACK = """() => {
     [
         (None, "num_heads", "7", "embed_dim must be divisible by num_heads, but 128 = 7 × 18 + 2", {"num_heads": 8}),
         (None, "embed_dim", "", "embed_dim = none: must be a whole number from 1", {"embed_dim": 8}),
-        (None, "embed_dim", "many", "embed_dim = none: must be a whole number from 1", {"embed_dim": 8}),
+        (None, "embed_dim", "many", "embed_dim = many: must be a whole number from 1", {"embed_dim": 128}),
+        (None, "num_heads", "1,5", "num_heads = 1,5: must be a whole number from 1", {"num_heads": 2}),
+        (None, "seed", "0x10", "seed = 0x10: must be a whole number from 0", {"seed": 16}),
         (None, "embed_dim", "9007199254740991", "embed_dim = 9007199254740991: must be a whole number from 1 to", {}),
         (None, "embed_dim", "12.8", "embed_dim = 12.8: must be a whole number from 1", {"embed_dim": 16}),
         (None, "seq_len", "-3", "seq_len = -3: must be a whole number from 1", {}),
@@ -120,3 +122,25 @@ def test_a_number_is_what_was_typed_however_it_is_written(person):
     person.widget("seed").press("ArrowUp")
     person.widget("seed").press("Enter")
     eventually(lambda: person.holds("seed") == "4" and person.query().get("seed") == "4")
+
+
+def test_a_number_is_stepped_by_buttons_and_keys_and_not_below_zero(person):
+    follow(person, num_heads=4)
+    person.unfold(FOLDED)
+    person.widget("num_heads").locator("input").hover()
+    minus = person.page.locator(".mha-stepper").get_by_text("−", exact=True)
+    minus.click()
+    minus.click()
+    eventually(lambda: person.holds("num_heads") == "2" and person.query().get("num_heads") == "2")
+    dropout = person.widget("dropout").locator("input")
+    dropout.hover()
+    person.page.locator(".mha-stepper").get_by_text("+", exact=True).click()
+    eventually(lambda: person.holds("dropout") == "0.2" and person.query().get("dropout") == "0.2")
+    for _ in range(3):
+        dropout.press("ArrowDown")
+    eventually(lambda: person.holds("dropout") == "0.0" and person.query().get("dropout") == "0.0")
+    person.type("dropout", "many")
+    dropout.press("ArrowUp")
+    person.sees(".st-key-wrong", "dropout = many: must be a probability")
+    assert person.holds("dropout") == "many", "what is no number is not stepped"
+    person.saw_nothing_wrong()

@@ -40,7 +40,7 @@ def test_the_ending_names_the_format():
         ({"width": "wide"}, "must be a length in px or mm or in"),
         ({"width": "16 cm"}, "must be a length"),
         ({"width": "0 px"}, "must be a length"),
-        ({"width": "40 mm"}, "320 to 3840.*Nearest right: width = '64.65 mm'"),
+        ({"width": "40 mm"}, "320 to 3840.*Nearest right: width = '64.6 mm'"),
         ({"font_size": "8 em"}, "length in pt or px"),
         ({"scale": 3}, "one of 1, 2, 4"),
         ({"limits": 5}, "must be two numbers"),

@@ -5,6 +5,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from mha_viz.analysis.pitfalls import PITFALLS
 from mha_viz.core.rules import Wrong
+from mha_viz.core.typed_number import read_number
 
 
 def spelled(name, values):
@@ -31,9 +32,5 @@ def read_pitfall(text):
     for knob, value in parse_qsl(rest, keep_blank_values=True):
         if knob not in knobs:
             raise Wrong(knob, value, f"is nothing that {name} has; it has {', '.join(knobs) or 'nothing to set'}.")
-        try:
-            number = value if knobs[knob].choices else int(value)
-        except ValueError:
-            number = value  # which its rule refuses
-        values[knob] = knobs[knob].check(number)
+        values[knob] = knobs[knob].check(value if knobs[knob].choices else read_number(value))
     return pitfall, values

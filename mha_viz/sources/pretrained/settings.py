@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from mha_viz.core.rules import Wrong
 from mha_viz.settings.rules import LONGEST, Ruled, choice, flag, number, optional, ruled
 
+NAME = "all-MiniLM-L6-v2"
 TEXT = "The fox jumped over the fence because it was frightened.\nNobody had seen it."
 SPECIAL = ("shown", "set aside")
 
@@ -16,7 +17,8 @@ def lines(text):
 
 def typed_lines(argument, value):
     if not isinstance(value, str) or not lines(value):
-        raise Wrong(argument, value, "must hold at least one word; each line is one batch item.")
+        right = {"text": TEXT, "pair": None}[argument]
+        raise Wrong(argument, value, "must hold at least one word; each line is one batch item.", [{argument: right}])
     if len(value) > LONGEST:
         raise Wrong(argument, f"{len(value)} characters", f"may hold {LONGEST} characters.", [{argument: value[:LONGEST]}])
     return value
@@ -24,9 +26,8 @@ def typed_lines(argument, value):
 
 def typed_name(argument, value):
     if not isinstance(value, str) or not value.strip() or not value.isprintable():
-        raise Wrong(
-            argument, value, "must name a model: one that a package ships, a folder, or a name on the hub as in 'gpt2'."
-        )
+        rule = "must name a model: one that a package ships, a folder, or a name on the hub as in 'gpt2'."
+        raise Wrong(argument, value, rule, [{argument: NAME}])
     return value.strip()
 
 
@@ -47,7 +48,7 @@ class Pretrained(Ruled):
     Raises Wrong for a value that breaks a rule. Whether the model exists and can read the text is seen when it runs.
     """
 
-    name: str = ruled("all-MiniLM-L6-v2", typed_name)
+    name: str = ruled(NAME, typed_name)
     text: str = ruled(TEXT, typed_lines)
     pair: str | None = ruled(None, optional(typed_lines))
     special: str = ruled("shown", choice(*SPECIAL))

@@ -1,0 +1,78 @@
+// Arrow keys, and a − and a + while somebody points at a field for a number or is in it. Each moves the last digit that stands there, so
+// that 8 becomes 9 and 0.1 becomes 0.2. Text that is no number is left alone.
+
+const FIELD = "[data-testid=stTextInput] input[autocomplete=off]";
+const WIDTH = 54, DIGIT = 9, EDGE = 16; // px of − and +, of a digit at most, and before the first one
+const PAUSE = 250; // ms after the last step until the server hears of it, so that a held key asks once
+const set = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value").set;
+
+// The text one step `by` (1 or −1) further, not below zero; null where none leads further.
+function stepped(text, by) {
+  const found = /^\s*([0-9]+)(?:\.([0-9]*))?(?:[eE]\+?([0-9]{1,2}))?\s*$/.exec(text);
+  if (!found) return null;
+  let [, whole, decimals = "", power = "0"] = found;
+  while (+power > 0) {
+    whole += decimals[0] ?? "0";
+    decimals = decimals.slice(1);
+    power--;
+  }
+  const number = BigInt(whole + decimals) + BigInt(by);
+  if (number < 0n) return null;
+  const digits = String(number).padStart(decimals.length + 1, "0");
+  return decimals ? `${digits.slice(0, -decimals.length)}.${digits.slice(-decimals.length)}` : digits;
+}
+
+function step(field, by) {
+  const text = field.disabled ? null : stepped(field.value, by);
+  if (text === null) return;
+  set.call(field, text);
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+  clearTimeout(field.later);
+  field.later = setTimeout(() => field.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true })), PAUSE);
+}
+
+// The buttons, one pair for all fields, laid over the end of the one that is pointed at or typed in.
+class Pair {
+  constructor(box) {
+    this.box = box;
+    for (const [button, by] of [[box.firstElementChild, -1], [box.lastElementChild, 1]]) {
+      button.addEventListener("mousedown", (event) => event.preventDefault()); // the field keeps its cursor
+      button.addEventListener("click", () => this.field && step(this.field, by));
+    }
+  }
+
+  lie(field) {
+    this.field = field;
+    const frame = field?.parentElement.getBoundingClientRect();
+    const fits = frame && !field.disabled && EDGE + DIGIT * field.value.length + WIDTH <= frame.width;
+    if (Boolean(fits) !== this.box.matches(":popover-open")) this.box.togglePopover(); // in the top layer, above sidebar and dialogs
+    if (!fits) return;
+    const { backgroundColor } = getComputedStyle(field.parentElement), { color } = getComputedStyle(field); // a sidebar has its own
+    const place = { left: `${frame.right - WIDTH}px`, top: `${frame.top + 1}px`, height: `${frame.height - 2}px` };
+    Object.assign(this.box.style, { backgroundColor, color, ...place });
+  }
+}
+
+export default function ({ parentElement }) {
+  const box = parentElement.querySelector(".mha-stepper");
+  if (box.pair) return box.pair.stop;
+  const pair = (box.pair = new Pair(box));
+  document.mhaStepper?.(); // one of another page, should it still be heard: a key is one step
+  const fieldAt = (event) => event.target.closest?.("[data-testid=stTextInput]")?.querySelector(FIELD);
+  const current = () => (document.activeElement?.matches(FIELD) ? document.activeElement : null);
+  const heard = {
+    pointerover: (event) => event.composedPath().includes(box) || pair.lie(fieldAt(event) ?? current()),
+    focusin: () => pair.lie(current()),
+    focusout: () => pair.lie(null),
+    input: () => pair.lie(current() ?? pair.field),
+    scroll: () => pair.lie(null),
+    keydown: (event) => {
+      if (!["ArrowUp", "ArrowDown"].includes(event.key) || !event.target.matches?.(FIELD)) return;
+      event.preventDefault();
+      step(event.target, event.key === "ArrowUp" ? 1 : -1);
+    },
+  };
+  for (const [name, act] of Object.entries(heard)) document.addEventListener(name, act, true);
+  pair.stop = () => Object.entries(heard).forEach(([name, act]) => document.removeEventListener(name, act, true));
+  return (document.mhaStepper = pair.stop);
+}

@@ -1,0 +1,47 @@
+"""Numbers as they are typed: one reading for fields, addresses, commands and files.
+
+A number is digits, with a sign, a point and a power of ten if it has them: 12, -3, 0.05, 1e3. A whole number is whole however it is
+written: 1e3 is 1000 and 12.0 is 12. Nothing groups digits and no comma is a point: "1,000", "1 000" and "1_000" mean 1 in some places and
+1000 in others, and in a list the comma separates. Such text is refused, and ``meant`` says what to advise.
+"""
+
+import math
+import re
+from decimal import Decimal
+
+NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?"
+_GROUPED = r"[+-]?[0-9]{1,3}(?:([ ,_'\u00a0\u202f])[0-9]{3})(?:\1[0-9]{3})*"
+_COMMA = r"[+-]?[0-9]*,[0-9]+"
+
+
+def read_number(text):
+    """The number that ``text`` spells: an int if it is whole, else a float. Text that spells none is returned as it is, and so is
+    a value that is no text."""
+    if not isinstance(text, str):
+        return text
+    plain = _plain(text)
+    if not re.fullmatch(NUMBER, plain) or math.isinf(float(plain)):
+        return text
+    exact = Decimal(plain)
+    return int(exact) if exact == exact.to_integral_value() else float(plain)
+
+
+def meant(text):
+    """The number that ``text``, which spells none, most likely means: "1,5" 1.5, "1 000" 1000, "0x10" 16. None if nothing tells."""
+    plain = _plain(text)
+    if re.fullmatch(NUMBER, plain):
+        return float(plain)  # beyond all that a float holds
+    if re.fullmatch(_GROUPED, plain):
+        return int(re.sub(r"[^0-9+-]", "", plain))
+    if re.fullmatch(_COMMA, plain):
+        return float(plain.replace(",", "."))
+    return int(plain, 0) if re.fullmatch(r"0[xob][0-9a-fA-F]{1,12}", plain) and _is_based(plain) else None
+
+
+def _plain(text):
+    return text.strip().replace("−", "-")
+
+
+def _is_based(plain):
+    digits = {"x": "0123456789abcdef", "o": "01234567", "b": "01"}[plain[1]]
+    return set(plain[2:].lower()) <= {*digits}
