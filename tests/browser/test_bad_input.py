@@ -35,7 +35,7 @@ STEPS_BACK = """() => {
         (None, "embed_dim", "", "embed_dim = none: must be a whole number from 1", {"embed_dim": 8}),
         (None, "embed_dim", "many", "embed_dim = many: must be a whole number from 1", {"embed_dim": 128}),
         (None, "num_heads", "1,5", "num_heads = 1,5: must be a whole number from 1", {"num_heads": 2}),
-        (None, "seed", "0x10", "seed = 0x10: must be a whole number from 0", {"seed": 16}),
+        (None, "batch_size", "0x5", "batch_size = 0x5: must be a whole number from 1", {"batch_size": 5}),
         (None, "embed_dim", "9007199254740991", "embed_dim = 9007199254740991: must be a whole number from 1 to", {}),
         (None, "embed_dim", "12.8", "embed_dim = 12.8: must be a whole number from 1", {"embed_dim": 16}),
         (None, "seq_len", "-3", "seq_len = -3: must be a whole number from 1", {}),
