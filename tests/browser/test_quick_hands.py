@@ -25,7 +25,7 @@ PICTURES = """() => JSON.stringify([...document.querySelectorAll(".mha-maps")].m
     (plot._fullData ?? []).map(one => [one.name, Array.from(one.z ?? [], row => Array.from(row))])))"""
 
 
-DRAWN = "() => [...document.querySelectorAll('.mha-maps')].every(plot => plot._fullData)"
+DRAWN = "() => [...document.querySelectorAll('.mha-maps')].every(plot => plot._fullData?.length)"
 
 
 def settled(page):
