@@ -10,6 +10,7 @@ import streamlit as st
 from mha_viz.core.rules import Wrong
 from mha_viz.export.markdown import plain
 from mha_viz.pages.form import PICTURE, draw, give, heard
+from mha_viz.pages.messages import say_with_mends
 from mha_viz.pages.visitor import visitor
 
 DRESS = {  # how a saved picture is dressed, at first as it is on screen: fields of Figure, and the format
@@ -96,7 +97,7 @@ def picture(saved):
     try:
         figure = figure_now(saved[0])
     except Wrong as wrong:
-        say(wrong)
+        say_with_mends(wrong, dress_in, key=f"wrong_{place}")
         return
     name, key = f"{figure.out} ({'as on screen' if not dressed() else told(figure)})", f"{place}_now"
     if dress["format"] in ("PNG", "SVG"):
@@ -141,6 +142,11 @@ def held(place, name, widget, label, label_visibility="collapsed", **options):
 
 def take(value, name):
     st.session_state.dress[name] = value
+
+
+def dress_in(right):
+    """Set what was offered for a look that breaks a rule."""
+    st.session_state.dress |= {name: "" if value is None else value for name, value in right.items()}
 
 
 def dressed():

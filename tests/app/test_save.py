@@ -55,14 +55,21 @@ def test_another_dress_is_told_and_outlives_the_popover(save):
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
-    [({"width": "huge"}, "must be a length"), ({"width": "20 mm"}, "320 to 3840"), ({"font_size": "8 em"}, "pt or px")],
+    ("values", "said", "button"),
+    [
+        ({"width": "huge"}, "must be a length", "width = 160 mm"),
+        ({"width": "160,5 mm"}, "must be a length", "width = 160.5 mm"),
+        ({"width": "20 mm"}, "320 to 3840", "width = 64.6 mm"),
+        ({"font_size": "8 em"}, "pt or px", "font_size = 8 pt"),
+    ],
 )
-def test_a_wrong_size_says_what_is_right_and_stays_to_be_mended(save, values, said):
+def test_a_wrong_size_says_what_is_right_and_stays_to_be_mended(save, values, said, button):
     at = choose(save, **values)
     assert said in unescaped(at.error[0].value) and len(at.error) == 1
     assert not any("Save attention" in label for label in labels(at))
     assert [at.session_state.dress[name] for name in values] == list(values.values())
+    at = next(one for one in at.button if unescaped(one.label) == button).click().run()
+    assert not at.error and not at.exception and any("Save attention" in label for label in labels(at))
 
 
 def test_what_is_pasted_runs_or_reads(save):
