@@ -2,20 +2,24 @@
 
 
 def layer_names(traces):
-    """For each of ``traces``, "layer 3"; of a run of several steps "layer 3, step 2". One that is None has its number alone.
+    """For each of ``traces``, "layer 3"; of a run of several steps "layer 3, step 2". One that is None has its number alone."""
+    return tuple(f"layer {layer}" + ("" if step is None else f", step {step}") for layer, step in layer_places(traces))
+
+
+def layer_places(traces):
+    """For each of ``traces`` (layer, step), the latter None where the run has one alone.
 
     A module that ran once in each step is one layer; what ran twice in a step is two.
     """
-    numbers, names, calls = {}, [], {}
+    numbers, places, calls = {}, [], {}
     for i, trace in enumerate(traces):
         if trace is None or trace.step is None:
-            names.append(f"layer {i}")
+            places.append((i, None))
             continue
         ran = trace.name, trace.step
         calls[ran] = calls.get(ran, 0) + 1
-        layer = numbers.setdefault((trace.name, calls[ran]), len(numbers))
-        names.append(f"layer {layer}, step {trace.step}")
-    return tuple(names)
+        places.append((numbers.setdefault((trace.name, calls[ran]), len(numbers)), trace.step))
+    return tuple(places)
 
 
 def counted_layers(names):

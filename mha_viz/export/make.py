@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 from mha_viz.analysis import shown_trace, why_not_weighted
+from mha_viz.analysis.layers import layer_places
 from mha_viz.core.memory import too_long
 from mha_viz.core.rules import Wrong, one_of
 from mha_viz.core.whole_file import whole_file
@@ -141,8 +142,9 @@ def table(figure, what, spec, alt):
     if isinstance(what, Measured):
         return results_table(view.drawn_as(what).rows(what)).encode()
     if view.statistics:
-        of = (what.source.traces, what.item) if what.sight is None else ((what.trace,), what.item, what.view.layer)
-        return statistics_table(*of).encode()
+        places, layer = layer_places(what.source.traces), what.view.layer
+        traces, places = (what.source.traces, places) if what.sight is None else ((what.trace,), places[layer : layer + 1])
+        return statistics_table(traces, what.item, places).encode()
     heads = [MEAN if head is None else head for head in (view.heads(what) if what.heads is None else what.named)]
     return weights_table(what.trace, what.item, heads, what.a).encode()
 

@@ -5,6 +5,7 @@ import io
 import re
 
 from mha_viz.analysis.compare import same_cells
+from mha_viz.analysis.layers import layer_places
 from mha_viz.analysis.statistics import STATISTICS
 from mha_viz.analysis.table import head_table
 
@@ -47,14 +48,19 @@ def weights_table(trace, item, heads, pinned=None):
     return text.getvalue()
 
 
-def statistics_table(traces, item, first=0):
-    """CSV of one batch ``item``, one line per head of all ``traces``, layers from the ``first`` on: layer, its name, head, and what each of
-    STATISTICS says of it, empty where it has no meaning."""
+def statistics_table(traces, item, places=None):
+    """CSV of one batch ``item``, one line per head of all ``traces``: layer, of a run of several steps the step, the layer's name, head,
+    and what each of STATISTICS says of it, empty where it has no meaning. ``places`` are the (layer, step) of the traces where they are some
+    of a run, as ``layer_places`` gives them."""
+    places = layer_places(traces) if places is None else places
+    stepped = any(step is not None for _, step in places)
     text = io.StringIO()
     lines = csv.writer(text)
-    lines.writerow(["layer", "name", "head", *STATISTICS])
+    lines.writerow(["layer", *["step"] * stepped, "name", "head", *STATISTICS])
     for row in head_table(traces, item).rows:
-        lines.writerow([first + row.trace, quoted(row.name), row.head, *(written(row.values[name]) for name in STATISTICS)])
+        layer, step = places[row.trace]
+        values = (written(row.values[name]) for name in STATISTICS)
+        lines.writerow([layer, *[step] * stepped, quoted(row.name), row.head, *values])
     return text.getvalue()
 
 

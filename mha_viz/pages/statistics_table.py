@@ -51,12 +51,11 @@ def statistics_table(given, view):
 
 def _places(traces, rows):
     """The columns that tell which layer a row is of, and of a run of several steps in which of them."""
-    from mha_viz.analysis.layers import layer_names
+    from mha_viz.analysis.layers import layer_places
 
-    if all(trace.step is None for trace in traces):
-        return {"layer": [row.trace for row in rows]}
-    names = layer_names(traces)
-    return {"layer and step": [names[row.trace] for row in rows]}
+    places = layer_places(traces)
+    layer, step = ([places[row.trace][which] for row in rows] for which in (0, 1))
+    return {"layer": layer} if all(one is None for one in step) else {"layer": layer, "step": step}
 
 
 def reasons(traces, view):

@@ -68,6 +68,18 @@ def test_no_text_is_a_formula(text, cell):
     assert float(first["weight"]) == trace.weights[0, 0, 0, 0]
 
 
+def test_steps_of_a_layer_are_no_layers():
+    """Two layers that ran in three steps, as in generating: layers 0 and 1 in each of steps 0, 1 and 2."""
+    layers = [Layer.random(8, 2, seed=seed) for seed in (1, 2)]
+    batches = [Batch(np.ones((1, length, 8), np.float32)) for length in (2, 3, 4)]
+    traces = [attend(layer, batch, name=f"layers.{i}") for batch in batches for i, layer in enumerate(layers)]
+    assert "step" not in lines(statistics_table(traces, 0))[0]
+    for place, trace in enumerate(traces):
+        trace.step = place // 2
+    found = lines(statistics_table(traces, 0))
+    assert [(line["layer"], line["step"]) for line in found[::2]] == [("0", "0"), ("1", "0"), ("0", "1"), ("1", "1"), ("0", "2"), ("1", "2")]
+
+
 def test_no_name_of_a_layer_is_a_formula():
     trace = attend(Layer.random(8, 2), Batch(np.ones((1, 2, 8), np.float32)), name="=cmd|'/c calc'!A1")
     assert lines(statistics_table([trace], 0))[0]["name"] == "'=cmd|'/c calc'!A1"
