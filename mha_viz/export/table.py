@@ -49,9 +49,9 @@ def weights_table(trace, item, heads, pinned=None):
 
 
 def statistics_table(traces, item, places=None):
-    """CSV of one batch ``item``, one line per head of all ``traces``: layer, of a run of several steps the step, the layer's name, head,
-    and what each of STATISTICS says of it, empty where it has no meaning. ``places`` are the (layer, step) of the traces where they are some
-    of a run, as ``layer_places`` gives them."""
+    """CSV of one batch ``item``, one line per head of all ``traces``: layer, of a run of several steps the step, the layer's
+    name, head, and what each of STATISTICS says of it, empty where it has no meaning. ``places`` are the (layer, step) of the traces, as
+    ``layer_places`` gives them, where they are some of a run."""
     places = layer_places(traces) if places is None else places
     stepped = any(step is not None for _, step in places)
     text = io.StringIO()

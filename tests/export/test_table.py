@@ -77,7 +77,7 @@ def test_steps_of_a_layer_are_no_layers():
     for place, trace in enumerate(traces):
         trace.step = place // 2
     found = lines(statistics_table(traces, 0))
-    assert [(line["layer"], line["step"]) for line in found[::2]] == [("0", "0"), ("1", "0"), ("0", "1"), ("1", "1"), ("0", "2"), ("1", "2")]
+    assert [line["layer"] + line["step"] for line in found[::2]] == ["00", "10", "01", "11", "02", "12"]
 
 
 def test_no_name_of_a_layer_is_a_formula():
