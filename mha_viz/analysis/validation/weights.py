@@ -64,9 +64,10 @@ def mean_weights(s):
 def no_key(s):
     real = np.broadcast_to(s.real[:, None], s.trace.undefined.shape)  # [N, H, L]
     here, padded = s.trace.undefined & real, s.trace.undefined & ~real
+    why = " have none and are undefined (NaN)" if s.trace.has("q") else ": the maps hold no number (NaN), and why they do not say"
     said = [
-        f"{number(int(rows.sum()), 'row')} of {what} have none and are undefined (NaN), in batch "
-        f"{_items(np.flatnonzero(rows.any(axis=(1, 2))))}{_harm_of_no_key(s.trace, rows, rows is padded)}."
+        f"{number(int(rows.sum()), 'row')} of {what}{why}, in batch "
+        f"{_items(np.flatnonzero(rows.any(axis=(1, 2))))}{_harm_of_no_key(s.trace, rows, rows is padded and s.trace.has('q'))}."
         for rows, what in ((here, "real queries"), (padded, "padded queries"))
         if rows.any()
     ]

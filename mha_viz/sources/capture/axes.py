@@ -15,7 +15,7 @@ class Axis:
 
     Where it is a part of a longer one, ``root`` is that, and its places there begin at ``start`` and are ``stride`` apart, or are
     ``listed``, −1 for what is not of the root. The parts of a listed one have it as their root. ``born`` tells which of two was
-    there first.
+    there first. ``ordered`` says that something was added which differs along it and not along the batch, as positions are.
     """
 
     count = itertools.count()
@@ -24,7 +24,7 @@ class Axis:
         self.born = next(self.count)
         while listed is not None and root is not None and root.root is not root:  # a part of one that is listed itself
             listed, root = np.where(listed < 0, -1, root.listed[listed]), root.root
-        self.size, self.parts, self.listed = size, (), listed
+        self.size, self.parts, self.listed, self.ordered = size, (), listed, False
         self.root, self.start, self.stride = self if root is None else root, start, stride
 
     def split(self, size):

@@ -199,12 +199,14 @@ def _say_ignored(run, module):
 
 
 def _say_layout(run, module, given, query):
-    """Say how the input is read where it may be batch first, in a layer that is not: more items than tokens, and no mask that tells."""
+    """Say how the input is read where it may be batch first, in a layer that is not, and no mask tells: where there are more items than
+    tokens, or where positions were added along the axis that is read as items, and none along the other."""
     unmasked = given["attn_mask"] is None and given["key_padding_mask"] is None
     if module.batch_first or query.dim() != 3 or given["query"] is not given["key"] or not unmasked:
         return
     L, N, E = query.shape
-    if N > L > 0:
+    first, second = (run.operators.places.is_ordered(given["query"], dim) for dim in (0, 1))
+    if L > 0 and N > 1 and (N > L or (second and not first)):
         plural = "s" if L > 1 else ""
         run.note(
             f"its input [{L}, {N}, {E}] is read as {N} items of {L} token{plural}, since batch_first is False. If it holds {L} "

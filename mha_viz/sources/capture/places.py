@@ -149,7 +149,22 @@ class Places:
             sizes = zip(self.of(first), first.shape, output.shape, strict=True)
             return [[axis if size == now else (Axis(now),) for axis, size, now in sizes]]
         alike = [t for t in values if isinstance(t, torch.Tensor) and t.shape == output.shape and not isinstance(t, Parameter)]
+        if name == "add" and len(alike) == 1 and output.dim() == 3:
+            self._ordered(alike[0], next((t for t in values if isinstance(t, torch.Tensor) and t is not alike[0]), None))
         return [self.of(alike[0])] if alike and output.dim() > 1 else None
+
+    def _ordered(self, tensor, table):
+        """``table`` was added to ``tensor`` [N, L, E] or [L, N, E]: of one that differs along one axis alone this is the sequence's."""
+        if table is None or table.dim() < 2 or table.shape[-1] != tensor.shape[2]:
+            return
+        along = [dim for dim, size in enumerate((1,) * (3 - table.dim()) + table.shape) if size > 1 and dim < 2]
+        if len(along) == 1:
+            for leaf in leaves([self.of(tensor)[along[0]]]):
+                leaf.ordered = True
+
+    def is_ordered(self, tensor, dim):
+        """True where this axis of ``tensor`` is one along which positions were added."""
+        return any(leaf.ordered for leaf in leaves([self.of(tensor)[dim]]))
 
     def _joined(self, tensors, dim, output):
         if len(tensors) == 1:

@@ -131,7 +131,9 @@ class Run:
         self.traced = self.traced_flex = self.seen_flex = False
         if traced:
             self.lose(
-                module, "what torch.compile or torch.export traces cannot be seen, so attention in there is not recorded."
+                module,
+                "what torch.compile or torch.export traces cannot be seen, so attention in there is not recorded. Call the model before "
+                'it is exported; call what is compiled under torch.compiler.set_stance("force_eager").',
             )
 
     @property

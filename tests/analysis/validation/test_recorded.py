@@ -10,9 +10,11 @@ from torch.nn import functional as F
 
 import mha_viz
 from mha_viz import synthetic
+from mha_viz.analysis.causes import findings
 from mha_viz.analysis.validation import QUESTIONS, Subject, checks, gradients
 from mha_viz.core.attend import call_of, trace_of_call
 from mha_viz.core.call import Call
+from mha_viz.core.maps import trace_of_maps
 from mha_viz.core.mask import Mask
 from mha_viz.core.reference import softmax
 from tests.analysis.validation.test_breaking import CAUSAL, LEFT, PLAIN, RIGHT, WINDOW, altered
@@ -249,3 +251,14 @@ def test_an_infinite_number_leaves_no_room(number, said):
     every = {name: QUESTIONS[name].ask(Subject(mha_viz.attend(layer, mha_viz.Batch(np.full_like(x, number))))) for name in QUESTIONS}
     assert every["input_range"].verdict == ("fail" if said else "cannot run")
     assert every["items"].verdict == every["item_alone"].verdict == "cannot run", "nothing was compared"
+
+
+def test_rows_of_maps_that_hold_no_number_have_an_unknown_cause():
+    maps = np.full((1, 2, 4, 4), 0.25, np.float32)
+    maps[0, 1, 2] = np.nan
+    trace = trace_of_maps(maps)
+    found = QUESTIONS["no_key"].ask(Subject(trace))
+    assert found.verdict == "fail"
+    assert found.words == "1 row of real queries: the maps hold no number (NaN), and why they do not say, in batch item 0."
+    (finding,) = findings(trace)
+    assert finding.sentence == "Item 0, head 1, query 2: the maps hold no numbers there (NaN): undefined."

@@ -261,6 +261,29 @@ def test_items_that_may_be_tokens_are_said(shape, said):
     assert [said in note for note in notes] == ([True] if said else [])
 
 
+class Positions(nn.Module):
+    """Adds a table of this shape, as positions are added, before an ``nn.MultiheadAttention`` that reads sequence first."""
+
+    def __init__(self, shape, layers=2):
+        super().__init__()
+        self.table = nn.Embedding(shape[0] * shape[1], E)
+        self.shape, self.norm = shape, nn.LayerNorm(E)
+        self.layers = nn.ModuleList(multihead(E, 2) for _ in range(layers))
+
+    def forward(self, x):
+        x = self.norm(x + self.table(torch.arange(self.shape[0] * self.shape[1])).view(*self.shape, E))
+        for layer in self.layers:
+            x = x + layer(x, x, x, need_weights=False)[0]
+        return x
+
+
+@pytest.mark.parametrize(("shape", "said"), (((1, 3), True), ((7, 1), False), ((1, 1), False), ((7, 3), False)))
+def test_positions_along_what_is_read_as_items_tell_that_it_may_be_tokens(shape, said):
+    notes = recorded(Positions(shape).eval(), torch.randn(7, 3, E), gradients=False).notes
+    sentence = "its input [7, 3, 8] is read as 3 items of 7 tokens, since batch_first is False. If it holds 7 items of 3 tokens"
+    assert [sentence in note for note in notes] == [True] * said
+
+
 @pytest.mark.parametrize("shapes", (((0, 3), (0, 3)), ((2, 0), (2, 3)), ((2, 3), (2, 0))))
 @pytest.mark.parametrize("kind", ("module", "sdpa", "by hand"))
 def test_a_call_on_no_tokens_is_left_out_and_said(kind, shapes):

@@ -238,6 +238,11 @@ def test_compiled_flex_attention_is_as_without_recording_and_said_where_it_is_no
     recording = same_as_alone(Attention(torch.compile(flex_attention, backend=backend)), lambda model: [model(X), model(X)])
     assert len(recording.traces) == (0 if backend == "inductor" else 2)
     assert [note.startswith("Attention: ") for note in recording.notes] == [True] * (backend == "inductor")
+    assert all('under torch.compiler.set_stance("force_eager")' in note for note in recording.notes)
+    model = Attention(torch.compile(flex_attention, backend=backend))
+    with torch.compiler.set_stance("force_eager"), mha_viz.record(model) as eager:
+        model(X)
+    assert len(eager.traces) == 1 and not eager.notes
 
 
 @pytest.mark.parametrize("owner, name", [(Operators, "_softmax"), (Attended, "__init__"), (Run, "keep"), (modules, "before")])
