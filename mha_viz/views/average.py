@@ -1,7 +1,7 @@
 """The average of all heads alone."""
 
 from mha_viz.figures.parts import ALL
-from mha_viz.views.base import COLORS, NARROW, PARTS, Naming, OfAttention
+from mha_viz.views.base import MAPS, NARROW, PARTS, Naming, OfAttention
 
 
 class Average(OfAttention):
@@ -10,7 +10,7 @@ class Average(OfAttention):
     name = "average"
     public = True
     parts = PARTS
-    reads = ("item", "cell", "weighting", *COLORS, "pooling", "rows", "columns")
+    reads = tuple(name for name in MAPS if name not in ("order", "head"))  # which only say where its mark is at first
     naming = Naming(most=0)
     needs = ()
     whole = False

@@ -145,7 +145,8 @@ class OfAttention(ViewKind):
         from mha_viz.analysis.long_maps import in_sight
 
         if self.whole:
-            rule = f"would need the whole maps of {trace.shape[2]:,} tokens. There are heads, pair, lines, window and more of them."
+            there = [view.name for view in VIEWS.values() if isinstance(view, OfAttention) and not view.whole]
+            rule = f"would need the whole maps of {trace.shape[2]:,} tokens. Of these there are {', '.join(there)}."
             raise Wrong("view", self.name, rule, [{"view": "heads"}])
         return in_sight(trace, view, *self.computed(view, heads))
 

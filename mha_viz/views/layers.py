@@ -12,7 +12,7 @@ class Layers(OfAttention):
     name = "layers"
     public = True
     parts = ("title", "labels", "bar", "legend")
-    reads = (*CHOSEN, *COLORS, "pooling")
+    reads = (*CHOSEN, *COLORS)
     naming = NO_HEADS
     needs = ()
     whole = False

@@ -13,7 +13,7 @@ class Steps(OfAttention):
     name = "steps"
     public = False
     parts = ("title", "labels", "values")
-    reads = (*CHOSEN, "step", "together")
+    reads = (*CHOSEN, "weighting", "step", "together")
     naming = ONE_HEAD
     needs = ()
     whole = True

@@ -168,3 +168,40 @@ def test_without_all_its_parts_a_view_is_lower(view):
     bare = spec_of(asked(view, **dict.fromkeys(view.parts, False)))
     assert bare["layout"]["height"] != spec_of(asked(view))["layout"]["height"]
     assert not any("attention" in str(note.get("text", "")).lower() for note in bare["layout"].get("annotations", []))
+
+
+# What each reads of a View
+
+SET = {  # a field of View, and another value of it than the usual, as an address has it
+    "item": "1", "order": "index", "head": "2", "cell": "3,1", "arrangement": "all", "picture": "lines", "weighting": "norms",
+    "pooling": "mean", "rows": "8,20", "columns": "8,20", "scale": "log", "limits": "0,0.5", "colors": "viridis", "opened": "1",
+    "divisors": "1", "verbatim": "1", "pitfall": "scale", "symptom": "NaN", "step": "mask", "language": "numpy", "together": "1",
+    "token": "4", "prompt": "3", "kv_heads": "2", "cache_dtype": "float16", "cache_layers": "2", "cache_length": "64",
+}  # fmt: skip
+ELSEWHERE = {"layer", "heads", "what_if", "pinned"}  # what is looked at, which heads are named, and what both are compared with
+OF_LONG = {"pooling", "rows", "columns"}
+LONG = "?embed_dim=4&num_heads=2&batch_size=1&seq_len=1100&padding=&causal=1&rows=0,1100&columns=0,1100"
+
+
+def seen(view, address):
+    figure = Figure(address=address, view=view.name, against=f"{address}&seed=8" if view.two else None)
+    spec, alt = drawn(figure, shown(figure))
+    return to_json(spec) + alt
+
+
+@pytest.mark.parametrize("view", [view for view in DRAWN if not isinstance(view, OfResults)], ids=lambda view: view.name)
+def test_a_view_reads_the_fields_that_it_names_and_no_others(view):
+    assert SET.keys() | ELSEWHERE == View.__dataclass_fields__.keys()
+    address = "models?model=look-both-ways-32&batch_size=2" if view is views.CURVES else SMALL.replace("&token=4", "&seed=10")
+    plain = seen(view, address)
+    read = {name for name in SET.keys() - OF_LONG if seen(view, f"{address}&{name}={SET[name]}") != plain}
+    if view is views.AVERAGE:
+        read -= {"order", "head"}  # they move the mark of a cell that nobody chose, and nothing else
+    assert read == set(view.reads) - OF_LONG
+
+
+@pytest.mark.parametrize("view", [view for view in VIEWS.values() if OF_LONG & set(view.reads)], ids=lambda view: view.name)
+def test_of_a_long_sequence_a_view_also_reads_which_part_is_in_sight(view, monkeypatch):
+    monkeypatch.setattr("mha_viz.core.memory.WHOLE", 2**14)
+    plain = seen(view, LONG)
+    assert {name for name in OF_LONG if seen(view, f"{LONG}&{name}={SET[name]}") != plain} == OF_LONG & set(view.reads)
