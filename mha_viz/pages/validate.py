@@ -9,7 +9,7 @@ from mha_viz.pages import draft, form, model
 from mha_viz.pages.checked import Checked, checked
 from mha_viz.pages.fragment import fragment
 from mha_viz.pages.looked_at import begin, current, of_model, say_what_is_wrong, told, write_address
-from mha_viz.pages.messages import say_error
+from mha_viz.pages.messages import say_error, say_findings
 from mha_viz.pages.stage import changed_trace
 from mha_viz.settings.interventions import read_interventions
 from mha_viz.settings.interventions import told as told_changes
@@ -41,6 +41,8 @@ def toolbar():
 @fragment(key="stage")
 def stage():
     """Every check of the layer that is looked at."""
+    from mha_viz.sources.base import kind_of
+
     looked, view = current(), st.session_state.view
     trace = model.layer()[1] if of_model() else looked.trace  # with what is changed in it: that is checked
     changed, wrong = changed_trace(trace, view)
@@ -51,6 +53,8 @@ def stage():
             st.caption(
                 f"What if: {plain(' '.join(told_changes(read_interventions(view.what_if))))} Checked is the layer with that."
             )
+        kind = kind_of(looked.settings) if looked.settings is not None else model.looked_at().kind
+        say_findings(changed, kind.seeded)
         st.html(told(looked))
         if of_model():
             model.checks()

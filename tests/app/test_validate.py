@@ -4,6 +4,8 @@ import re
 
 import numpy as np
 import pytest
+import torch
+from torch import nn
 
 import mha_viz as mv
 from mha_viz import Settings, Trained, synthetic, trained
@@ -11,8 +13,9 @@ from mha_viz.analysis.validation import QUESTIONS, Subject, contract_text
 from mha_viz.analysis.validation.gradients import head_norms
 from mha_viz.pages import checked, warm
 from mha_viz.sources.source import source
-from mha_viz.studies.validation import OF_HELD_OUT, validate
+from mha_viz.studies.validation import OF_HELD_OUT, found, validate
 from tests.app.screen import APP, AppTest, models, page_text, press, set_to, to_page, unescaped
+from tests.app.test_files_page import opened_with
 
 SMALL = {"embed_dim": "8", "num_heads": "2", "batch_size": "2", "seq_len": "4", "padding": "1"}
 
@@ -181,3 +184,26 @@ def test_a_recording_is_checked_as_far_as_it_goes(tmp_path, monkeypatch):
     at = at.run()
     assert shows(at, source(mv.load(tmp_path / "run.safetensors")))
     assert "python -m mha_viz validate run.safetensors" in page_text(at)
+
+
+def test_what_is_odd_is_said_as_the_command_says_it():
+    address = {"embed_dim": "8", "num_heads": "2", "batch_size": "1", "seq_len": "3", "padding": "", "causal": "1", "padding_side": "left"}
+    at = page(**address | {"padding": "1"})
+    small = {"embed_dim": 8, "num_heads": 2, "batch_size": 1, "seq_len": 3}
+    right = [sentence for _, sentence in found(source(Settings(**small, padding=(1,), causal=True, padding_side="left")))]
+    said = " ".join(unescaped(one.value) for one in at.warning)
+    assert right and all(sentence in said for sentence in right)
+    assert not page(**address | {"causal": "0"}).warning
+
+
+def test_the_notes_and_findings_of_a_recording_are_said(tmp_path, monkeypatch):
+    """A mask of the numbers 0 and 1, and that dropout was on while it was recorded."""
+    attention = nn.MultiheadAttention(8, 2, dropout=0.5, batch_first=True)
+    with mv.record(attention) as recording:
+        x = torch.randn(1, 4, 8)
+        attention(x, x, x, attn_mask=torch.tril(torch.ones(4, 4)))
+    recording.save(tmp_path / "run.safetensors")
+    at = opened_with("run.safetensors", (tmp_path / "run.safetensors").read_bytes())
+    at = to_page(at, "validate", source="file", file="run.safetensors")
+    said = unescaped(" ".join(one.value for one in (*at.warning, *at.caption)))
+    assert "holds the numbers 0 and 1 only" in said and all(note in said for note in recording.notes)
