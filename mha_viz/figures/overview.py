@@ -71,7 +71,8 @@ def captions(traces, layers, view, item=0):
     statistic = view.statistic
     phrase, others = around.SAID[statistic][1], _others(traces, layers, item)
     many = f"{counted(traces, layers)}{_item(traces, layers, item)}"
-    return f"Every head of {many}, with its {phrase}{others}", f"{many}{others}"
+    told = f"Every head of {many}, with its {phrase}{others}", f"{many}{others}"
+    return tuple(dict.fromkeys((*told, f"{counted(traces, layers)}{others}")))  # the last where the window is narrow
 
 
 def _others(traces, layers, item):

@@ -158,3 +158,5 @@ def test_the_overview_calls_windows_what_they_are():
     assert both in describe(traces, View(item=1), 0)
     far = " ".join(note["text"] for note in spec(traces, View(item=7), 0)["layout"]["annotations"])
     assert "1 other has no window (0, 1) of image 1" in far
+    narrow = " ".join(note["text"] for note in spec(traces, View(item=1), 0, width=390)["layout"]["annotations"])
+    assert "3 layers; 1 other has windows of 4 × 4" in narrow and "shifted" not in narrow
