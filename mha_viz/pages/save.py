@@ -244,10 +244,10 @@ def numbers(saved):
         del about["npz"]  # it would hold whole maps
     with st.container(horizontal=True, key="save_numbers"):
         for kind, (label, mime, help) in about.items():
-            view, ending = ("layers", "csv") if kind == "statistics" else ("page", kind)
+            view, ending, what = ("layers", "csv", kind) if kind == "statistics" else (saved[0].view, kind, "attention")
             st.download_button(
                 label, lambda view=view, ending=ending: WRITERS[ending](named(saved, ending, view), saved[0].shown, None, ""),
-                f"{'statistics' if view == 'layers' else 'attention'}-item{saved[0].shown.choice.item}.{ending}", mime, key=f"save_{kind}",
+                f"{what}-item{saved[0].shown.choice.item}.{ending}", mime, key=f"save_{kind}",
                 on_click="ignore", help=help,
             )  # fmt: skip
 

@@ -1,5 +1,6 @@
 """A view is one thing: added in one place, it is known to commands, captions, notebooks, the page and the README."""
 
+import ast
 import importlib
 import json
 import pkgutil
@@ -125,6 +126,30 @@ def test_every_view_of_the_folder_is_listed():
         found |= {one for one in vars(importlib.import_module(module.name)).values() if isinstance(one, ViewKind)}
     assert found == set(VIEWS.values())
     assert all(set(view.parts) <= set(PARTS) and set(view.reads) <= View.__dataclass_fields__.keys() for view in found)
+
+
+def asked_for_by_name(code):
+    """The lines of this code that compare a view's name with a text."""
+
+    def is_view(node):
+        return getattr(node, "attr", getattr(node, "id", None)) == "view"
+
+    def is_text(node):
+        whole = node.elts if isinstance(node, ast.Tuple | ast.List | ast.Set) else [node]
+        return all(isinstance(one, ast.Constant) and isinstance(one.value, str) for one in whole)
+
+    compared = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Compare)]
+    return [
+        node.lineno
+        for node in compared
+        if any(map(is_view, (sides := [node.left, *node.comparators]))) and any(map(is_text, sides))
+    ]
+
+
+def test_nobody_asks_for_a_view_by_name():
+    assert asked_for_by_name('if figure.view == "head":\n    a = 1\nb = view in ("head", "pair")') == [1, 3]
+    for path in Path(mv.__file__).parent.rglob("*.py"):
+        assert asked_for_by_name(path.read_text()) == [], path
 
 
 # Each of them
