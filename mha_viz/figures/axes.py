@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from mha_viz.core.pool import Pool
-from mha_viz.figures.geometry import EDGE
 from mha_viz.figures.labels import Names
+from mha_viz.figures.margins import EDGE
 
 STRIP = ("x", "y")
 

@@ -10,7 +10,8 @@ from mha_viz.analysis.compare import common
 from mha_viz.core.cells import NUMBERS, content
 from mha_viz.core.decimals import prose
 from mha_viz.figures import around
-from mha_viz.figures.geometry import NARROW, arrange
+from mha_viz.figures.arrange import arrange
+from mha_viz.figures.geometry import NARROW
 from mha_viz.figures.heads import looks_of, sides, ticks_width, widest_labels
 from mha_viz.figures.labels import name_of
 from mha_viz.figures.parts import ALL

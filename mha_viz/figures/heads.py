@@ -7,7 +7,7 @@ from mha_viz.analysis import choose
 from mha_viz.analysis.statistics import silent
 from mha_viz.core.cells import WORDS, content, kinds
 from mha_viz.figures import around
-from mha_viz.figures.geometry import arrange, arrange_all
+from mha_viz.figures.arrange import arrange, arrange_all
 from mha_viz.figures.labels import Names, name_of
 from mha_viz.figures.parts import ALL
 from mha_viz.figures.picture import Large, Map, Tiles, large_pool, picture, strip_pool

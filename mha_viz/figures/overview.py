@@ -7,7 +7,7 @@ import numpy as np
 from mha_viz.analysis import choose
 from mha_viz.analysis.layers import counted_layers, layer_names
 from mha_viz.figures import around
-from mha_viz.figures.geometry import arrange_grid
+from mha_viz.figures.arrange import arrange_grid
 from mha_viz.figures.heads import looks_of, sides, ticks_width, widest_labels
 from mha_viz.figures.parts import ALL
 from mha_viz.figures.picture import Map, Tiles, picture, strip_pool

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mha_viz.figures.geometry import CORNER, NARROW, ROW_PITCH, Box, arrange, arrange_all, arrange_grid
+from mha_viz.figures.arrange import arrange, arrange_all, arrange_grid
+from mha_viz.figures.geometry import NARROW, ROW_PITCH, Box
+from mha_viz.figures.margins import CORNER
 from mha_viz.figures.parts import ALL, Parts
 
 WIDTHS, LENGTHS = st.integers(360, 1600), st.integers(1, 128)
