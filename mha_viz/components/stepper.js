@@ -2,7 +2,7 @@
 // that 8 becomes 9 and 0.1 becomes 0.2. Text that is no number is left alone.
 
 const FIELD = "[data-testid=stTextInput] input[autocomplete=off]";
-const WIDTH = 54, DIGIT = 9, EDGE = 16; // px of − and +, of a digit at most, and before the first one
+const WIDTH = 54, DIGIT = 8, EDGE = 14; // px of − and +, of a digit at most, and before the first one
 const PAUSE = 250; // ms after the last step until the server hears of it, so that a held key asks once
 const set = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value").set;
 
@@ -44,7 +44,8 @@ class Pair {
   lie(field) {
     this.field = field;
     const frame = field?.parentElement.getBoundingClientRect();
-    const fits = frame && !field.disabled && EDGE + DIGIT * field.value.length + WIDTH <= frame.width;
+    const taken = frame && Math.max(EDGE + DIGIT * field.value.length, WIDTH); // at least half is the field's, to click into
+    const fits = frame && !field.disabled && taken + WIDTH <= frame.width;
     if (Boolean(fits) !== this.box.matches(":popover-open")) this.box.togglePopover(); // in the top layer, above sidebar and dialogs
     if (!fits) return;
     const { backgroundColor } = getComputedStyle(field.parentElement), { color } = getComputedStyle(field); // a sidebar has its own
@@ -60,12 +61,18 @@ export default function ({ parentElement }) {
   document.mhaStepper?.(); // one of another page, should it still be heard: a key is one step
   const fieldAt = (event) => event.target.closest?.("[data-testid=stTextInput]")?.querySelector(FIELD);
   const current = () => (document.activeElement?.matches(FIELD) ? document.activeElement : null);
+  let pointed = null;
+  const lie = () => pair.lie(pointed ?? current());
   const heard = {
-    pointerover: (event) => event.composedPath().includes(box) || pair.lie(fieldAt(event) ?? current()),
-    focusin: () => pair.lie(current()),
-    focusout: () => pair.lie(null),
-    input: () => pair.lie(current() ?? pair.field),
-    scroll: () => pair.lie(null),
+    pointermove: (event) => {
+      if (event.composedPath().includes(box)) return;
+      pointed = fieldAt(event) ?? null;
+      lie();
+    },
+    focusin: lie,
+    focusout: lie,
+    input: lie,
+    scroll: lie,
     keydown: (event) => {
       if (!["ArrowUp", "ArrowDown"].includes(event.key) || !event.target.matches?.(FIELD)) return;
       event.preventDefault();

@@ -43,7 +43,7 @@ def say_error(wrong):
 
 
 def offers(wrong):
-    """Changes that would keep the rule; for a field that was emptied, or holds what means no number, what stood in it comes first."""
+    """Changes that would keep the rule; for a field that is empty, or holds what means no number, what stood in it first."""
     last = getattr(st.session_state.get("shown"), wrong.argument, None)
     says_none = wrong.value in (None, "")
     if isinstance(last, int | float) and isinstance(wrong.value, str):

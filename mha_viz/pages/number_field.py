@@ -1,5 +1,5 @@
-"""A field for a number. What is typed stays text until it is read here: a browser's own field for numbers drops letters unseen, and
-makes 15 of "1,5" and 10 of "0x10"."""
+"""A field for a number. What is typed stays text until it is read here: a browser's own field for numbers drops letters unseen,
+and makes 15 of "1,5" and 10 of "0x10"."""
 
 import streamlit as st
 
@@ -7,9 +7,11 @@ from mha_viz.core.typed_number import read_number
 
 
 def number_field(label, *, column=st, **options):
-    """Draw a field for a number and return what stands in it, as ``typed`` reads it. Its widget holds text, as ``written`` writes it.
+    """Draw a field for a number and return what stands in it, as ``typed`` reads it.
 
-    Arrow keys and the − and + of ``components.steppers`` know it by its ``autocomplete``, which also keeps a browser's list away.
+    Its widget holds text, as ``written`` writes it.
+
+    Arrow keys and the − and + of ``components.stepper`` know it by its ``autocomplete``, which also keeps a browser's list away.
     """
     return typed(column.text_input(label, autocomplete="off", **options))
 
