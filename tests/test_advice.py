@@ -139,3 +139,13 @@ def test_lengths_that_are_pooled_are_advised_whatever_memory_is_free(available, 
     assert caught.value.nearest == ({name: POOLED for name, length in values.items() if length > POOLED},)
     assert check_size(Settings(**values | caught.value.nearest[0], batch_size=1)), "it is shown pooled"
     assert POOLED == 32_768
+
+
+@pytest.mark.parametrize(
+    ("mask", "nearest"),
+    [("110/000", ({"attn_mask": None},)), ("100/000", ({"attn_mask": "10/00"}, {"attn_mask": None}))],
+)
+def test_a_mask_that_would_hide_every_key_once_it_is_cut_is_not_advised(mask, nearest):
+    with pytest.raises(Wrong) as caught:
+        Settings(seq_len=2, padding=(), attn_mask=mask)
+    assert caught.value.nearest == nearest

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, fields
 
+import numpy as np
+
 from mha_viz.core.rules import Wrong, head_dim
 from mha_viz.settings.rules import (
     LARGEST_SEED,
@@ -16,7 +18,7 @@ from mha_viz.settings.rules import (
     split_words,
     typed_words,
 )
-from mha_viz.settings.typed_mask import fit_mask, read_mask, typed_mask, write_mask
+from mha_viz.settings.typed_mask import fit_mask, hides_all, read_mask, typed_mask, write_mask
 
 MOST_TYPED = 10**6  # entries of a mask that is offered in place of another
 MOST_LINES = 1000  # of words that are offered in place of others
@@ -150,8 +152,14 @@ class Settings(Ruled):
         if mask.shape != (self.L, self.S):
             rule = f"has {mask.shape[0]} lines of {mask.shape[1]} entries; L × S is {self.L} × {self.S}: a line per query."
             small = self.L * self.S <= MOST_TYPED  # a longer one is nothing to type, and much to write
-            fitted = [{"attn_mask": write_mask(fit_mask(mask, self.L, self.S))}] if small else []
+            fitted = [{"attn_mask": write_mask(fit_mask(mask, self.L, self.S))}] if small and self._fits(mask) else []
             raise Wrong("attn_mask", self.attn_mask, rule, [*fitted, {"attn_mask": None}])
+
+    def _fits(self, mask):
+        """Whether ``mask``, cut to these sizes, leaves a key to every query that has one in it."""
+        cut = fit_mask(mask, self.L, self.S)
+        rows = min(len(mask), len(cut))
+        return not np.any(hides_all(cut[:rows]) & ~hides_all(mask[:rows]))
 
     def _check_padding(self, argument, texts, length_argument, length):
         padded = getattr(self, argument)

@@ -53,6 +53,11 @@ def fit_mask(mask, rows, columns):
     return fitted
 
 
+def hides_all(mask):
+    """[L] bool: the queries from which ``mask`` hides every key."""
+    return (mask if mask.dtype == bool else np.isneginf(mask)).all(axis=1)
+
+
 def typed_mask(argument, value):
     """The rule of a typed mask: brought into the form of ``write_mask``, so that equal masks are equal texts."""
     return write_mask(read_mask(value, argument))
