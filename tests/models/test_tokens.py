@@ -194,7 +194,7 @@ def test_another_way_to_show_a_text_does_not_run_the_model_again(saved, monkeypa
     assert pretrained(Pretrained(saved("bert"), SPLIT)).traces[0].probabilities.any()
     # what is kept for that holds no maps
     assert callable(run.read(saved("bert"), tuple(SPLIT.splitlines()), ()).traces[0]._fields["probabilities"])
-    monkeypatch.setattr(run, "load", None)
+    monkeypatch.setattr(run, "_read", None)
     pretrained(Pretrained(saved("bert"), SPLIT, join=True, special="set aside"))
 
 

@@ -3,11 +3,10 @@
 import re
 import threading
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from mha_viz.core.memory import free
+from mha_viz.core.budget import BUDGET
 from mha_viz.core.rules import Wrong
 from mha_viz.sources.pretrained.folders import names_folder, own_folder, reading, served_folder
 from mha_viz.sources.pretrained.library import INSTALL, transformers
@@ -38,23 +37,32 @@ class Loaded:
 
 def load(name):
     """The Loaded of this name. The last two stay in memory. Raises Wrong where there is none, or it cannot be run."""
-    with ALONE:
-        return _load(name)
-
-
-@lru_cache(maxsize=2)
-def _load(name):
-    import torch
-
     library = transformers()
     folder = folder_of(name)
     options = {"local_files_only": True, "trust_remote_code": False}
     with reading(name):
         if not (folder / "config.json").is_file():
             options["gguf_file"] = _gguf(name, folder)
-    config = _from(library.AutoConfig, name, folder, "config.json", **options)
+    with ALONE:
+        config = _from(library.AutoConfig, name, folder, "config.json", **options)
     with reading(name):
-        _check_memory(name, folder, config)
+        size = weights_size(folder, config)
+
+    def make():
+        with ALONE:
+            return _load(name, folder, config, options)
+
+    def refuse(available):
+        rule = f"would take {size / 2**30:.1f} GiB in float32, and {available / 2**31:.1f} GiB may be used, half of what is free."
+        raise Wrong("name", name, rule, others(name))
+
+    return BUDGET.kept(("pretrained model", name), make, size, refuse, most=2)
+
+
+def _load(name, folder, config, options):
+    import torch
+
+    library = transformers()
     tokenizer = _tokenizer(name, folder, options)
     model, info = _from(
         library.AutoModel, name, folder, "model", config=config, attn_implementation="eager", dtype=torch.float32,
@@ -183,17 +191,12 @@ def _gguf(name, folder):
     return weights[0]
 
 
-def _check_memory(name, folder, config):
-    """Raises Wrong where the weights in float32 would take more than half of the memory that is free."""
-    available = free()
+def weights_size(folder, config):
+    """Bytes that the weights in a folder take in float32."""
     for suffix, factor in (("safetensors", 1), ("bin", 1), ("gguf", 8)):  # four bits a weight there
         size = factor * sum(path.stat().st_size for path in folder.glob(f"*.{suffix}"))
         if size:
             break
     if factor == 1 and str(getattr(config, "dtype", None)).removeprefix("torch.") in SIXTEEN:
         size *= 2
-    if size > available / 2:
-        rule = (
-            f"would take {size / 2**30:.1f} GiB in float32, and {available / 2**31:.1f} GiB may be used, half of what is free."
-        )
-        raise Wrong("name", name, rule, others(name))
+    return size

@@ -2,13 +2,13 @@
 
 import inspect
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import numpy as np
 
 from mha_viz.core.attend import call_of, trace_of_call
+from mha_viz.core.budget import BUDGET
 from mha_viz.core.maps import CLOSE, trace_of_maps
-from mha_viz.core.memory import check_memory
+from mha_viz.core.memory import SHARE, largest, memory, readable_size
 from mha_viz.core.rules import Wrong, of_kind
 from mha_viz.core.tokens import Tokens
 from mha_viz.core.trace import Trace
@@ -65,20 +65,42 @@ def pretrained(settings=None):
     return Recording(traces, notes)
 
 
-@lru_cache(maxsize=4)
 def read(name, lines, pairs):
     """The Reading of these lines; the last four stay, so that another way to show one does not run the model again."""
+    loaded, encoded = _encoded(name, lines, pairs)
+
+    def make():
+        with ALONE:
+            return _read(loaded, encoded, lines)
+
+    def refuse(available):
+        raise _does_not_fit(_reading_size, loaded, encoded, lines, available)
+
+    size = _reading_size(loaded, *encoded.ids.shape)
+    return BUDGET.kept(("reading", name, lines, pairs), make, size, refuse, most=4)
+
+
+def peak_of(settings):
+    """(bytes that a Recording of these settings takes when all of its layers are looked at, what raises Wrong where these are not free)."""
+    loaded, encoded = _encoded(settings.name, settings.lines, settings.pairs)
+
+    def refuse(available):
+        raise _does_not_fit(_looked_at_size, loaded, encoded, settings.lines, available)
+
+    return _looked_at_size(loaded, *encoded.ids.shape), refuse
+
+
+def _encoded(name, lines, pairs):
+    loaded = load(name)
     with ALONE:
-        return _read(load(name), lines, pairs)
+        return loaded, encode(loaded, lines, pairs)
 
 
-def _read(loaded, lines, pairs):
+def _read(loaded, encoded, lines):
     import torch
 
     from mha_viz.sources.recorded import record
 
-    encoded = encode(loaded, lines, pairs)
-    _check_memory(loaded, encoded, lines)
     given = {"input_ids": torch.tensor(encoded.ids), "attention_mask": torch.tensor(~encoded.padding).long()}
     if encoded.types is not None and "token_type_ids" in inspect.signature(loaded.model.forward).parameters:
         given["token_type_ids"] = torch.tensor(encoded.types)
@@ -152,17 +174,40 @@ def _about(loaded, traces):
     return f"{loaded.name}: {type(loaded.model).__name__}, {count} of {' or '.join(map(str, heads))} heads{shared}, in float32."
 
 
-def _check_memory(loaded, encoded, lines):
-    """Raises Wrong where the maps of one layer, with all around them, would take more than half of the memory that is free."""
+def _sizes(loaded):
+    """(layers, heads, numbers a token) of a model, as its configuration has them: the most, where it has a number for each layer."""
+    config = loaded.model.config
+    return (int(np.max(getattr(config, name, 1))) for name in ("num_hidden_layers", "num_attention_heads", "hidden_size"))
+
+
+def _reading_size(loaded, N, L):
+    """Bytes of a Reading of N texts of L tokens: q, k, v and the output of each layer, and the maps of the one that is recorded."""
+    layers, heads, width = _sizes(loaded)
+    return layers * 16 * N * L * width + memory(N, heads, L, L, width)
+
+
+def _looked_at_size(loaded, N, L):
+    """Bytes of it once the maps of all layers have been looked at."""
+    layers, heads, width = _sizes(loaded)
+    return layers * memory(N, heads, L, L, width)
+
+
+def _does_not_fit(size, loaded, encoded, lines, available):
+    """The Wrong for a text whose ``size`` is more than half of the ``available`` bytes: it says how many tokens a line would fit."""
     N, L = encoded.ids.shape
-    heads, width = (getattr(loaded.model.config, name, 1) for name in ("num_attention_heads", "hidden_size"))
-    try:
-        check_memory(N, int(np.max(heads)), L, L, width)  # some have a number for each layer
-    except Wrong as wrong:
-        raise _too_long(wrong, encoded, lines) from wrong
+    most = largest(L, lambda length: size(loaded, N, length) <= SHARE * available)
+    rule = (
+        f"would take {readable_size(size(loaded, N, L))}, and {readable_size(SHARE * available)} may be used, half of what is free: "
+        f"{f'lines of {most:,} tokens fit' if most else 'not one token fits'}."
+    )
+    first = [{"text": lines[0]}] if N > 1 and size(loaded, 1, L) <= SHARE * available else []
+    return Wrong("text", _told(N, L), rule, first)
 
 
 def _too_long(wrong, encoded, lines):
     N, L = encoded.ids.shape
-    right = [{"text": lines[0]}] if N > 1 else []
-    return Wrong("text", f"{N} lines of {L} tokens" if N > 1 else f"{L} tokens", wrong.rule, right)
+    return Wrong("text", _told(N, L), wrong.rule, [{"text": lines[0]}] if N > 1 else [])
+
+
+def _told(N, L):
+    return f"{N} lines of {L} tokens" if N > 1 else f"{L} tokens"
