@@ -221,3 +221,18 @@ def test_validate_says_what_the_page_says_beside_its_picture(capsys, tmp_path):
     main(["validate", str(tmp_path / "run.safetensors"), "--json"])
     told = json.loads(capsys.readouterr().out)
     assert told["notes"] == list(recording.notes) and "holds the numbers 0 and 1 only" in told["findings"][0]["sentence"]
+
+
+def test_validate_says_where_something_became_no_number(capsys, tmp_path):
+    """Outside of attention as well, where no layer is to blame."""
+    attention = torch.nn.MultiheadAttention(8, 2, batch_first=True)
+    model = torch.nn.Sequential()
+    model.add_module("attention", attention)
+    model.forward = lambda x: attention(x, x, x)[0] * float("nan")
+    with mv.record(model, until="nonfinite") as recording:
+        model(torch.ones(1, 3, 8))
+    assert recording.cause is not None and recording.cause.trace is None
+    recording.save(tmp_path / "run.safetensors")
+    main(["validate", str(tmp_path / "run.safetensors")])
+    said = capsys.readouterr()
+    assert f"note        First not finite: {recording.cause.sentence}" in said.out and not said.err

@@ -26,11 +26,19 @@ BATCH = mv.Batch(X)
 TRACE = mv.attend(LAYER, BATCH)
 Q = np.zeros((1, 2, 3, 4), np.float32)
 STATE = dict(LAYER.weights)
+MODEL = torch.nn.MultiheadAttention(8, 2, batch_first=True)
 
 
 def each(call, *names, **others):
     """(name, function of an odd value) for each argument of a call that is otherwise right."""
     return {name: lambda odd, name=name: call(**others | {name: odd}) for name in names}
+
+
+def recorded(model, **how):
+    """What `mv.record` keeps of one call."""
+    with mv.record(model, **how) as recording:
+        MODEL(torch.ones(1, 3, 8), torch.ones(1, 3, 8), torch.ones(1, 3, 8))
+    return recording.traces
 
 
 def of_fields(kind, **others):
@@ -66,6 +74,11 @@ CALLS = {
         attention=TRACE.weights,
     ),
     "difference": each(mv.difference, "a", "b", "view", "width", a=TRACE, b=TRACE),
+} | {
+    name: each(getattr(mv, name), "attention", "tokens", "layer", "view", "width", "heads", "limits", "cell", attention=TRACE.weights)
+    for name in ("head", "average", "pair", "lines", "layers", "page")
+} | {
+    "record": each(recorded, "model", "layers", "items", "steps", "max_length", "until", "tokens", model=MODEL),
 }  # fmt: skip
 
 

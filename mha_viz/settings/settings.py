@@ -177,7 +177,8 @@ class Settings(Ruled):
         if texts is not None:
             return  # a text has at least one word beside its padding
         padded, asked = getattr(self, argument), given[argument]
-        if not isinstance(asked, tuple) or given[length_argument] != getattr(self, length_argument):
+        named = given[length_argument]
+        if not isinstance(asked, tuple) or not isinstance(named, int | None) or named != getattr(self, length_argument):
             asked = ()
         right = tuple(
             min(count, length - 1) if asked[item : item + 1] != (count,) else count for item, count in enumerate(padded)

@@ -8,7 +8,7 @@ import numpy as np
 from mha_viz.core.attend import trace_of_call
 from mha_viz.core.call import Call
 from mha_viz.core.maps import trace_of_maps
-from mha_viz.core.rules import Wrong, one_of
+from mha_viz.core.rules import Wrong, listed, one_of
 from mha_viz.core.tokens import Tokens, texts
 from mha_viz.recording import Recording
 from mha_viz.sources.capture.kept import Filters
@@ -49,6 +49,8 @@ def record(
         raise Wrong(
             "layout", layout, "must name each axis of q once: N items, H heads, L queries, D numbers.", [{"layout": "NHLD"}]
         )
+    if tokens is not None:
+        tokens = _texts(tokens)
     run = Run(
         model, Filters.checked(layers, items, steps, max_length), limit=limit, until_nonfinite=until is not None, layout=layout
     )
@@ -60,6 +62,12 @@ def record(
         finished = True
     finally:
         _fill(recording, run, tokens, finished)
+
+
+def _texts(tokens):
+    """Texts as they were given, one sequence per batch item; raises Wrong where they are none, before the model runs."""
+    rule = "must be texts, one sequence of them per batch item."
+    return tuple(one if isinstance(one, str) else listed("tokens", one, rule) for one in listed("tokens", tokens, rule))
 
 
 def _fill(recording, run, tokens, finished):

@@ -15,7 +15,8 @@ from mha_viz.sources.base import Source, changed_by, kind_named, kind_of, layer_
 def source(settings):
     """The Source of these settings of any kind, or of a Recording. Raises Wrong where it cannot be had."""
     if isinstance(settings, Recording):
-        return Source("recording", settings.traces, notes=tuple(settings.notes))
+        cause = [] if settings.cause is None else [f"First not finite: {settings.cause.sentence}"]
+        return Source("recording", settings.traces, notes=(*cause, *settings.notes))
     return kind_of(settings).open(settings)
 
 

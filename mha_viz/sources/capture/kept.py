@@ -44,9 +44,10 @@ class Filters:
     def checked(cls, layers, items, steps, max_length):
         """From what a person gives: a pattern or several, a number or several; raises Wrong for anything else."""
         if layers is not None:
-            layers = (layers,) if isinstance(layers, str) or not isinstance(layers, Iterable) else tuple(layers)
+            rule = 'must be a name of a module or several, "*" standing for any text: "encoder.*".'
+            layers = (layers,) if isinstance(layers, str) else _each("layers", layers, rule)
             if not all(isinstance(pattern, str) for pattern in layers):
-                raise Wrong("layers", layers, 'must be a name of a module or several, "*" standing for any text: "encoder.*".')
+                raise Wrong("layers", layers, rule)
         items, steps = (_numbers(name, value) for name, value in (("items", items), ("steps", steps)))
         return cls(layers, items, steps, None if max_length is None else whole("max_length", max_length, 1))
 
@@ -58,5 +59,13 @@ def _numbers(name, value):
     if value is None or isinstance(value, range):
         return value
     if isinstance(value, Iterable) and not isinstance(value, str | bytes):
-        return tuple(whole(name, number, 0) for number in value)
+        return tuple(whole(name, number, 0) for number in _each(name, value, "must be a whole number, or several."))
     return (whole(name, value, 0),)
+
+
+def _each(name, value, rule):
+    """What ``value`` holds, in its order or in none; raises Wrong with this ``rule`` where it holds nothing."""
+    try:
+        return tuple(value)
+    except TypeError:  # a number, an array without axes, a class
+        raise Wrong(name, value, rule) from None
