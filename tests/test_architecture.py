@@ -20,6 +20,7 @@ LEVEL = {
     "views": 6,
     "export": 7,
     "components": 7,
+    "app": 8,
     "pages": 8,
     "commands": 8,
 }

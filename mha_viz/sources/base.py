@@ -23,8 +23,11 @@ class Kind:
 
     ``name`` is its spelling in addresses and settings files, ``title`` its place in the choice of a source. ``settings`` is a frozen
     dataclass of ruled fields. ``fixed`` are the fields that tell this kind from others with the same dataclass, and ``first`` what
-    others hold at first where that is not their default. ``in_address`` says whether the settings alone open it again; those of a
-    file name it and do not hold it. ``seeded`` says whether a short program draws the same weights and tokens from a seed.
+    others hold at first where that is not their default. ``stand_ins`` are fields that a switch puts aside, with what their
+    widgets hold at first, and ``spellings`` functions from the value of a field to the text that is typed.
+
+    ``in_address`` says whether the settings alone open it again; those of a file name it and do not hold it. ``seeded`` says whether a
+    short program draws the same weights and tokens from a seed.
     """
 
     name = ""
@@ -32,6 +35,8 @@ class Kind:
     settings = None
     fixed = NOTHING
     first = NOTHING
+    stand_ins = NOTHING
+    spellings = NOTHING
     in_address = True
     seeded = False
 
@@ -55,6 +60,11 @@ class Kind:
     def is_of(self, settings):
         """Whether these settings are of this kind."""
         return type(settings) is self.settings and self.fixed.items() <= vars(settings).items()
+
+    def among(self, fields):
+        """The Kind of the same dataclass that these ``fields`` tell, this one where they tell none."""
+        alike = (kind for kind in SOURCES.values() if kind.settings is self.settings and kind.fixed.items() <= fields.items())
+        return self if not self.fixed or self.fixed.items() <= fields.items() else next(alike, self)
 
     def unchanged(self, settings):
         """The settings without the interventions that they hold."""

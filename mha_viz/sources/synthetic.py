@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 
@@ -26,6 +27,16 @@ from mha_viz.sources.base import NOT_GENERATED, NOTHING, Kind, Source
 from mha_viz.sources.tiny import TOKENS, tiny_layer
 
 PAD = "<pad>"
+STAND_INS = MappingProxyType(
+    {
+        "words": "the cat sat on the mat because the cat was tired\nthe dog slept",
+        "source_words": "die Katze schlief müde auf der Matte\nder Hund schlief",
+        "source_len": 12,
+        "source_padding": "",
+        "window": 4,
+        "attn_mask": "0",
+    }
+)
 POOLED = 32_768  # tokens up to which maps that are too long to be whole are pooled
 
 
@@ -169,6 +180,8 @@ class Synthetic(Kind):
 
     settings = Settings
     seeded = True
+    stand_ins = STAND_INS
+    spellings = MappingProxyType({"attn_mask": lambda mask: mask.replace("/", "\n")})  # a line per query
 
     def __init__(self, name, title, first=NOTHING):
         self.name, self.title, self.fixed, self.first = name, title, {"case": name}, first

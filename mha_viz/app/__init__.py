@@ -1,0 +1,1 @@
+"""The app: what a person has set, how it is drawn, and the pages."""
