@@ -21,7 +21,6 @@ LEVEL = {
     "export": 7,
     "components": 7,
     "app": 8,
-    "pages": 8,
     "commands": 8,
 }
 
@@ -62,7 +61,7 @@ def test_imports_run_one_way(path):
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_only_the_front_knows_streamlit_and_plotly(path):
     outside = {name.split(".")[0] for name in imported(path)}
-    assert "streamlit" not in outside or room(path) in ("pages", "components")
+    assert "streamlit" not in outside or room(path) in ("app", "components")
     assert "plotly" not in outside or room(path) in ("figures", "export")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from streamlit.testing.v1 import AppTest
 
-from mha_viz.pages.number_field import typed, written
+from mha_viz.app.number_field import typed, written
 
 APP = Path(__file__).parents[2] / "app.py"
 
@@ -27,7 +27,7 @@ def models(**address):
 
 def to_page(at, page, **address):
     """Follow a link to another page with this address."""
-    at.switch_page(f"mha_viz/pages/{page}.py")
+    at.switch_page(f"mha_viz/app/pages/{page}.py")
     at.query_params = address
     return at.run()
 

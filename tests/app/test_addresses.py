@@ -44,7 +44,7 @@ ADDRESSES = (
     "steps?source=trained&layer=1&step=scores&together=1",
     "decode?seq_len=6&batch_size=1&padding=&prompt=2&token=4&kv_heads=2",
     "decode?source=trained&layer=1",
-    "pitfalls?pitfall=future_leak&seed=2",
+    "pitfalls?pitfall=softmax-twice&seed=2",
     "pitfalls?source=trained&symptom=NaN",
     "validate?num_heads=4&embed_dim=16&seq_len=5&batch_size=2&padding=1",
     "validate?source=trained&layer=1",

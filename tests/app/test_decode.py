@@ -9,9 +9,9 @@ from streamlit.testing.v1 import AppTest
 
 from mha_viz import Settings, attend, synthetic
 from mha_viz.analysis.decoding import difference, hint_difference, lengths, works
+from mha_viz.app.parts import timed
 from mha_viz.core.decimals import prose
 from mha_viz.core.decode import cache_bytes, decode, share_kv
-from mha_viz.pages import timed
 from tests.app.screen import APP, decoded, errors, figure, held, page_text, press, read, sent, set_to, to_page
 
 

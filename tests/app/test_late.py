@@ -183,7 +183,7 @@ def test_a_control_of_a_form_that_was_left_is_not_heard():
     def page():
         import streamlit as st
 
-        from mha_viz.pages.form import heard, renew
+        from mha_viz.app.drawing import heard, renew
 
         renew()
         about, pressed = ["one"], st.session_state.setdefault("pressed", [])
@@ -203,7 +203,7 @@ def test_a_press_is_heard_to_its_end_whatever_the_browser_asks_for_meanwhile():
         import streamlit as st
         from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 
-        from mha_viz.pages.form import heard
+        from mha_viz.app.drawing import heard
 
         def press():
             get_script_run_ctx().script_requests.request_rerun(RerunData())  # as a quick hand's next press does
@@ -220,7 +220,7 @@ def test_a_press_is_heard_to_its_end_whatever_the_browser_asks_for_meanwhile():
 def test_every_callback_goes_the_one_way():
     """Whatever a page calls back stands in ``heard``: an argument of that name, by keyword or in a dict, is nothing else."""
     strays = []
-    for path in sorted((ROOT / "mha_viz" / "pages").glob("*.py")):
+    for path in sorted((ROOT / "mha_viz" / "app").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             pairs = [(one.arg, one.value) for one in getattr(node, "keywords", [])]
             if isinstance(node, ast.Dict):

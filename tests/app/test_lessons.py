@@ -18,7 +18,7 @@ from tests.app.screen import APP, decoded, figure, page_text, sent
 def lessons(**address):
     at = AppTest.from_file(str(APP), default_timeout=60)
     at.query_params.update(address)
-    return at.switch_page("mha_viz/pages/lessons.py").run()
+    return at.switch_page("mha_viz/app/pages/lessons.py").run()
 
 
 def press(at, key):
@@ -98,7 +98,7 @@ def test_the_way_on_leads_to_the_same_picture(name):
     lesson = LESSONS[name]
     at = AppTest.from_file(str(APP), default_timeout=60)
     at.query_params.update(lesson.address())
-    at = at.switch_page(f"mha_viz/pages/{lesson.page}.py").run()
+    at = at.switch_page(f"mha_viz/app/pages/{lesson.page}.py").run()
     assert not at.warning or name in ("dead", "dropout"), "these warn of what they teach"
     assert not at.error and not at.exception
     there, here = figure(at), json.loads(to_json(PAGE.drawn(shown_lesson(lesson))[0]))

@@ -8,10 +8,10 @@ from mha_viz import Settings, Trained, synthetic, trained
 from mha_viz.analysis.decoding import beside
 from mha_viz.analysis.pitfalls import PITFALLS, Bench
 from mha_viz.analysis.walkthrough import walk
+from mha_viz.app.panels.file import FILE
+from mha_viz.app.places import OF_EITHER
 from mha_viz.export.code import program
 from mha_viz.export.kept import kept
-from mha_viz.pages.from_file import FILE
-from mha_viz.pages.places import OF_EITHER
 from mha_viz.recording import Recording
 from mha_viz.settings import STEPS
 from tests.analysis.kinds import of_kind

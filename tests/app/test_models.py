@@ -15,8 +15,8 @@ from mha_viz.analysis.examples import strongest
 from mha_viz.analysis.similarity import heads_like
 from mha_viz.analysis.statistics import STATISTICS
 from mha_viz.analysis.table import head_table
+from mha_viz.app.number_field import typed
 from mha_viz.core.decimals import prose
-from mha_viz.pages.number_field import typed
 from mha_viz.recording import Cause
 from mha_viz.settings import to_address
 from mha_viz.sources.models import MODELS, record, steps

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mha_viz import Settings, synthetic
-from mha_viz.pages.layout_demo import leak_table, leaks_in_words
+from mha_viz.app.parts.layout_demo import leak_table, leaks_in_words
 from tests.app.screen import held, opened, page_text, press, read, set_to, unescaped, whole, widgets
 
 TINY = {"case": "tiny", "embed_dim": "4", "num_heads": "2", "batch_size": "1", "seq_len": "3", "padding": ""}

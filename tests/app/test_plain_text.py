@@ -8,10 +8,10 @@ from torch import nn
 
 import mha_viz as mv
 from mha_viz import Settings, View
+from mha_viz.app.places import PAGES
 from mha_viz.core.attend import attend
 from mha_viz.core.batch import Batch
 from mha_viz.core.layer import Layer
-from mha_viz.pages.places import PAGES
 from mha_viz.settings.profile import Profile
 from mha_viz.sources.pretrained import Pretrained
 from mha_viz.sources.trained import Trained

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mha_viz.pages import measuring
-from mha_viz.pages.measuring import Measuring
+from mha_viz.app import measuring
+from mha_viz.app.measuring import Measuring
 from mha_viz.settings.profile import Profile
 from mha_viz.studies.profile_results import Results, as_json
 from mha_viz.studies.profiling import PEAK, SECONDS, WAITING, Event

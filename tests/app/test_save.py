@@ -14,9 +14,9 @@ SMALL = "?embed_dim=8&num_heads=4&batch_size=2&seq_len=5&padding=1&head=2"
 
 
 def popover(address):
+    from mha_viz.app.parts.save import OnScreen, keep_for_saving, save
     from mha_viz.export.figure import Figure
     from mha_viz.export.make import shown
-    from mha_viz.pages.save import OnScreen, keep_for_saving, save
 
     keep_for_saving(OnScreen(shown(Figure(address=address)), name="attention-item0", live=True))
     save()

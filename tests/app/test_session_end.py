@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import websockets
 
-from mha_viz.pages.measuring import Measuring
+from mha_viz.app.measuring import Measuring
 from tests.protocol import Session
 
 APP = Path(__file__).parents[2] / "app.py"

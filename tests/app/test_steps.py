@@ -163,13 +163,13 @@ def test_explore_and_step_by_step_are_of_one_layer():
     """From page to page everything that is set stays, in both directions, and so do their links."""
     at = opened(seed="8", head="2", cell="5,6")
     at = set_to(at, "num_heads", 4)
-    at.switch_page("mha_viz/pages/steps.py")
+    at.switch_page("mha_viz/app/pages/steps.py")
     at = at.run()
     assert shows(at, Settings(seed=8, num_heads=4), View(head=2, cell=(5, 6)))
     assert address(at) == {"seed": "8", "num_heads": "4", "head": "2", "cell": "5,6"}
     at = press(at, "Forward")
     at = set_to(at, "seq_len", 9)
-    at.switch_page("mha_viz/pages/explore.py")
+    at.switch_page("mha_viz/app/pages/explore.py")
     at = at.run()
     assert not at.exception and held(at)["seq_len"] == 9 and held(at)["num_heads"] == 4
     assert address(at) == {"seed": "8", "num_heads": "4", "head": "2", "cell": "5,6", "seq_len": "9", "step": "configure"}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mha_viz.studies.training
-from mha_viz.pages import measuring
+from mha_viz.app import measuring
 from mha_viz.sources.models import MODELS, Parameters, forward
 from mha_viz.sources.trained import Trained
 from mha_viz.studies.training import train

@@ -11,7 +11,8 @@ import mha_viz as mv
 from mha_viz import Settings, Trained, synthetic, trained
 from mha_viz.analysis.validation import QUESTIONS, Subject, contract_text
 from mha_viz.analysis.validation.gradients import head_norms
-from mha_viz.pages import checked, warm
+from mha_viz.app import warm
+from mha_viz.app.parts import checked
 from mha_viz.sources.source import source
 from mha_viz.studies.validation import OF_HELD_OUT, found, validate
 from tests.app.screen import APP, AppTest, models, page_text, press, set_to, to_page, unescaped
@@ -174,7 +175,7 @@ def test_another_layer_is_checked_anew():
 
 
 def test_a_recording_is_checked_as_far_as_it_goes(tmp_path, monkeypatch):
-    from mha_viz.pages.from_file import FILE
+    from mha_viz.app.panels.file import FILE
 
     recording = trained(Trained("look-both-ways-2", batch_size=2)).recording
     recording.save(tmp_path / "run.safetensors")

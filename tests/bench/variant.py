@@ -13,7 +13,7 @@ from pathlib import Path
 import streamlit as st
 from streamlit import config
 
-PAGE = Path(__file__).parents[2] / "mha_viz" / "pages" / "explore.py"
+PAGE = Path(__file__).parents[2] / "mha_viz" / "app" / "pages" / "explore.py"
 
 
 def chart(figure, *, key, alt, **callbacks):
@@ -58,12 +58,12 @@ if variant == "chart":
 
     mha_viz.components.live = chart
 if variant == "bare":
-    from mha_viz.pages.warm import warm_up
+    from mha_viz.app.warm import warm_up
 
     warm_up()
     bare()
 elif variant == "one figure":
-    from mha_viz.pages.warm import warm_up
+    from mha_viz.app.warm import warm_up
 
     warm_up()
     one_figure()

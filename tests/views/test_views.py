@@ -12,12 +12,12 @@ import pytest
 import mha_viz as mv
 from mha_viz import views
 from mha_viz.__main__ import main
+from mha_viz.app.parts.save import OnScreen
 from mha_viz.core.rules import Wrong
 from mha_viz.export import notebook
 from mha_viz.export.figure import Figure
 from mha_viz.export.make import drawn, shown, spec_of
 from mha_viz.figures.serial import to_json
-from mha_viz.pages.save import OnScreen
 from mha_viz.settings import View
 from mha_viz.views import VIEWS
 from mha_viz.views.base import NO_HEADS, PARTS, OfAttention, OfResults, ViewKind

@@ -1,0 +1,237 @@
+"""Profile: time, peak memory and work of attention by length and head count, measured on this machine while one watches; and quality."""
+
+import os
+from html import escape
+
+import streamlit as st
+
+from mha_viz.app.drawing import heard, uninterrupted
+from mha_viz.app.measuring import begin, measuring, running
+from mha_viz.app.number_field import number_field
+from mha_viz.app.parts.messages import say_error, say_notes, say_with_mends
+from mha_viz.app.parts.quality_beside import quality_beside
+from mha_viz.app.parts.save import OnScreen, keep_for_saving, save
+from mha_viz.app.parts.toolbar import lazy_popover
+from mha_viz.app.places import enter
+from mha_viz.app.warm import warm_up
+from mha_viz.core.rules import Wrong
+from mha_viz.export.markdown import plain
+from mha_viz.settings import from_address, parsed, spell
+from mha_viz.settings.environment import CLASS
+from mha_viz.settings.profile import BOTH, Profile
+from mha_viz.settings.view import DTYPES
+from mha_viz.studies.profiling import outlook
+
+KEY = "profile_{}".format
+FILE = "profile.json"  # what is measured here is called where it is saved
+FIELDS = {  # name: (how it is asked for, label, help)
+    "embed_dim": (number_field, "embed_dim", "The same for all head counts: more heads are smaller ones."),
+    "num_heads": (st.text_input, "heads", "Head counts, with commas between. Each must divide embed_dim."),
+    "seq_len": (st.text_input, "lengths", "Tokens of the sequences, with commas between. What would not fit into memory is left out."),
+    "batch_size": (number_field, "batch_size", "Sequences in one call."),
+    "need_weights": ((BOTH, "on", "off"), "need_weights", "With the maps returned, without, or each point both ways."),
+    "mask": (("none", "causal", "padding"), "mask", "Causal, or the last quarter of the keys padded."),
+    "dtype": (DTYPES, "dtype", "The type of weights, input and computation."),
+    "threads": (number_field, "threads", f"That PyTorch may use. This machine has {os.cpu_count()} cores."),
+    "repeats": (number_field, "repeats", "Calls of each point, in turn with all others, after one that warms up."),
+}
+
+
+def page():
+    enter("profile")
+    warm_up()
+    say_notes(arrive())
+    with st.sidebar:
+        controls()
+    st.html(
+        "<p class='mode'>One call of <b>nn.MultiheadAttention</b> on random tokens, timed in turn with all others; its peak memory in a "
+        "process of its own, beside the formula. The same embed_dim for all: more heads are smaller ones.</p>"
+    )
+    profile, wrong = wanted()
+    if wrong is not None:
+        say_with_mends(wrong, hold)
+    buttons(profile)
+    found = measuring("profile")
+    if found is not None and found.events is not None:
+        running("profile")
+    elif found is not None:
+        shown(found.results, profile)
+    elif profile is not None:
+        st.caption(outlook(profile))
+    quality_beside()
+    if profile is not None:
+        write_address(profile)
+
+
+@uninterrupted()
+def arrive():
+    """Take the address over where a person came by another one; a Wrong for each value that is bad, which falls back alone."""
+    state, query = st.session_state, st.query_params.to_dict()
+    if "profile_set" in state and query in (state.get("address"), {}):
+        return []
+    fields, _, notes = from_address(query, Profile)
+    hold(vars(Profile()) | fields)
+    state.address = query
+    return notes
+
+
+def hold(values):
+    """Let the widgets hold these fields; what they held is kept besides, as a page that is left loses its widgets."""
+    held = {name: spell_kindly(value) for name, value in values.items()}
+    st.session_state.profile_set = st.session_state.get("profile_set", {}) | held
+    for name, value in held.items():
+        st.session_state[KEY(name)] = value
+
+
+def spell_kindly(value):
+    return spell(value).replace(",", ", ")
+
+
+def controls():
+    """What is measured."""
+    state = st.session_state
+    for name, (kind, label, about) in FIELDS.items():
+        state.setdefault(KEY(name), state.profile_set[name])
+        if isinstance(kind, tuple):
+            st.selectbox(label, kind, key=KEY(name), help=about)
+        else:
+            kind(label, key=KEY(name), help=about)
+        state.profile_set[name] = state[KEY(name)]
+
+
+def wanted():
+    """(the Profile that is set, None), or (None, the Wrong that says what is not right with it)."""
+    held = st.session_state.profile_set
+    try:
+        return Profile(**{name: parsed(Profile, name, value) for name, value in held.items()}), None
+    except Wrong as wrong:
+        return None, wrong
+
+
+def buttons(profile):
+    """Measure, save and open."""
+    found, off = measuring("profile"), bool(os.environ.get(CLASS))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        why = "Off while a class is served (run --class): it would take the processor from everybody." if off else None
+        st.button(
+            "Measure" if found is None else "Measure again", key="profile_go", type="primary", icon=":material/timer:", help=why,
+            disabled=off or profile is None or (found is not None and found.events is not None),
+            on_click=heard(measure_it), args=(profile,),
+        )  # fmt: skip
+        if found is not None and found.events is None:
+            st.download_button(
+                "Save the numbers", lambda: text_of(found.results), file_name(), "application/json", on_click="ignore",
+                help="Every time that was measured, with the machine, versions and the command that measures the same.",
+            )  # fmt: skip
+        with st.popover("Open saved numbers"):
+            st.file_uploader(
+                "what “Save the numbers”, profile --json or quality wrote",
+                key="profile_file",
+                type="json",
+                on_change=heard(load, "profile_file"),
+            )
+    wrong = st.session_state.pop("profile_wrong", None)
+    if wrong is not None:
+        say_error(wrong)
+
+
+def measure_it(profile):
+    from mha_viz.studies.profile_results import Results, used_by_others
+    from mha_viz.studies.profiling import measure
+
+    st.session_state.profile_name = FILE
+    begin("profile", Results(profile, used_by_others()), measure(profile))
+
+
+def file_name():
+    """What the file is called from which these numbers are, or into which they are saved."""
+    return st.session_state.get("profile_name", FILE)
+
+
+def text_of(results):
+    from mha_viz.studies.profile_results import as_json
+
+    return as_json(results)
+
+
+def load(uploaded):
+    """Show the numbers of a file, and set what they were measured of."""
+    from mha_viz.studies.quality import Quality, read_measured
+
+    state = st.session_state
+    if uploaded is None:
+        return
+    try:
+        results = read_measured(uploaded.getvalue().decode("utf-8", "replace"))
+    except Wrong as wrong:
+        state.profile_wrong = wrong
+        return
+    if isinstance(results, Quality):
+        begin("quality", results, None)
+        return
+    state.profile_name = uploaded.name
+    begin("profile", results, None)
+    hold(vars(results.profile))
+
+
+def shown(results, profile):
+    """How far the numbers can be trusted, and all of them in one picture."""
+    from mha_viz.figures.profile import length_of
+
+    if results.profile != profile:
+        st.html(
+            f"<p class='not-current'><b>Not current.</b> Shown is what <code>{escape(results.command)}</code> measured.</p>"
+        )
+    (st.warning if results.busy else st.caption)(plain(results.trust))
+    lengths = [length for length in results.profile.seq_len if length_of(results, length) == length]
+    if not any(row.seconds or row.peak is not None for row in results.rows):
+        st.info("Nothing was measured.", icon=":material/info:")
+    else:
+        drawn(results, lengths)
+        st.caption(
+            "Points are medians, bars quartiles; dotted is the memory by formula. Exponents are fitted to the three longest lengths. "
+            "GFLOP/s counts the products alone, and masked scores as computed. PyTorch's fast path is off, as in training. Up to 2 MiB of "
+            "a peak are the libraries' own."
+        )
+    skipped = [row for row in results.rows if row.skipped]
+    if skipped:
+        st.warning("Left out:  \n" + "  \n".join(plain(f"{told(row.point)}: {row.skipped}") for row in skipped))
+    st.code(results.command, language="sh")
+    about = results.machine
+    st.caption(plain(f"{results.made}, {about.get('processor')}, {about['cores']} cores, torch {about.get('torch')}"))
+
+
+def drawn(results, lengths):
+    """The picture, with the length at which it compares head counts, and what saves it."""
+    from mha_viz.components.width import room
+    from mha_viz.views import PROFILE
+    from mha_viz.views.shown import Measured
+
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        about = "The length at which head counts stand beside each other."
+        length = st.selectbox("head counts at length", lengths, index=len(lengths) - 1, width=180, help=about)
+        shown = Measured(results, file_name(), length)
+        keep_for_saving(OnScreen(shown, PROFILE.name, "profile", "profile"))
+        with lazy_popover("Save", "save") as opened:
+            if opened:
+                save()
+    figure, alt = PROFILE.drawn(shown, theme=st.context.theme.type or "light", width=room("profile"))
+    bare = {"theme": None, "width": "content", "config": {"displayModeBar": False}}
+    st.plotly_chart(figure, key="profile_picture", alt=alt, **bare)
+
+
+def told(point):
+    heads = "1 head" if point.num_heads == 1 else f"{point.num_heads} heads"
+    return f"{heads}, length {point.seq_len:,}, need_weights={point.need_weights}"
+
+
+@uninterrupted()
+def write_address(profile):
+    state, defaults = st.session_state, vars(Profile())
+    found = {name: spell(value) for name, value in vars(profile).items() if value != defaults[name]}
+    if found != state.address:
+        state.address = found
+        st.query_params.from_dict(found)
+
+
+page()

@@ -1,0 +1,191 @@
+"""The checks of one layer as a page shows them: run while one watches, told by group, to be copied and kept."""
+
+import json
+import math
+import time
+import weakref
+from dataclasses import dataclass
+from html import escape
+
+import streamlit as st
+
+from mha_viz.app.drawing import heard
+from mha_viz.app.fragment import fragment
+from mha_viz.app.warm import kept_checks
+
+MARKS = {"pass": "✓", "fail": "✗", "cannot run": "–"}
+QUICK, NARROW = (
+    2**19,
+    2**24,
+)  # numbers in all maps, and in the layer's weights; what has more is checked when somebody asks for it
+FEW = 3  # checks that cannot run, which are named above all
+AT_ONCE = 1.0  # seconds of checks before it is said how far they are; then a slice of SLICE every PACE
+SLICE, PACE = 0.4, 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Checked:
+    """What is checked: the ``layer`` of the source ``of``, with ``what_if`` changed in it. ``arguments`` are those of the command that
+    does the same, None where there is none; ``batch_first`` is the layout that the contract is written in."""
+
+    of: object
+    layer: int
+    what_if: str
+    arguments: str | None
+    batch_first: bool = True
+
+    @property
+    def trace(self):
+        return self.of.traces[self.layer]
+
+
+def checked(what):
+    """Run the checks that are not done yet, and show them: each verdict, what was compared, and what to copy."""
+    from mha_viz.studies.validation import summary
+
+    done, finished = run(what)
+    if done:
+        failed = [one.title for one in done if one.verdict == "fail"]
+        left = [one.title for one in done if one.verdict == "cannot run"]
+        said = (
+            f"<b class='broken'>✗ Does not hold: {quoted(failed)}.</b>"
+            if failed
+            else "<b>✓ Nothing that could be checked fails.</b>"
+        )
+        also = f" Cannot run: {quoted(left)}." if 0 < len(left) <= FEW else ""
+        st.html(f"<p class='verdicts' role='status'>{said} {escape(summary(done))}{also} A row opens to what was compared.</p>")
+        st.html(table(done))
+    if finished:
+        keep(what, done)
+
+
+def quoted(titles):
+    return escape(", ".join(f"“{title}”" for title in titles))
+
+
+def run(what):
+    """(the Checks that are done, whether that is all of them). Somebody may stop in between, and go on from there."""
+    from mha_viz.studies.validation import validate
+
+    state, kept = st.session_state, kept_of(what)
+    if kept:
+        return kept, True
+    if not being_checked(what):
+        state.checked_trace, state.checks_done, state.checks_left = weakref.ref(what.trace), [], validate(what.of, what.layer)
+        state.check_on = quick(what.trace)
+    if state.check_on and work(what, AT_ONCE):
+        return state.checks_done, True
+    if state.check_on:
+        checking(what)
+        return [], False
+    label = "Go on" if state.checks_done else "Run the checks"
+    st.button(label, key="check_go", on_click=heard(go), args=(True,), type="primary", icon=":material/play_arrow:")
+    if not state.checks_done:
+        st.caption("This layer is large: the checks compute it many times.")
+    return state.checks_done, False
+
+
+def being_checked(what):
+    """Whether it is this layer that was checked last. Its Trace is not kept for that."""
+    ref = st.session_state.get("checked_trace")
+    return ref is not None and ref() is what.trace
+
+
+def quick(trace):
+    """Whether the checks of this layer take a moment: they compute it many times."""
+    layer = 0 if trace.layer is None else sum(array.size for array in trace.layer.weights.values())
+    return math.prod(trace.shape) <= QUICK and layer <= NARROW
+
+
+def kept_of(what):
+    return [] if what.of.settings is None else kept_checks(what.of.settings, what.layer, what.what_if)
+
+
+def work(what, seconds):
+    """Go on with the checks for about so long; True where all of them are done."""
+    state, until = st.session_state, time.monotonic() + seconds
+    for one in state.checks_left or ():
+        state.checks_done.append(one)
+        if time.monotonic() > until:
+            return False
+    state.checks_left = None
+    kept_of(what)[:] = state.checks_done
+    return True
+
+
+@fragment(run_every=PACE)
+def checking(what):
+    """How far the checks are, and a button that stops them: a run of this fragment does a slice, so that the button is heard in between."""
+    from mha_viz.studies.validation import count
+
+    state = st.session_state
+    if not being_checked(what):
+        return  # another layer is set by now
+    if not state.check_on or work(what, SLICE):
+        st.rerun()
+    done, total = state.checks_done, count(what.of)
+    st.progress(min(len(done) / total, 1.0), f"{len(done)} of {total}: {done[-1].title}")
+    st.button("Stop", key="check_stop", on_click=heard(go), args=(False,), icon=":material/stop:")
+
+
+def go(on):
+    st.session_state.check_on = on
+
+
+def table(done):
+    """Every Check by its group, as HTML: verdict, title and figure, what it means, and unfolded what was compared."""
+    from mha_viz.studies.validation import by_group
+
+    parts = [
+        f"<section><h3>{escape(group)}</h3>{''.join(map(row, checks))}</section>" for group, checks in by_group(done).items()
+    ]
+    return f"<div class='checks'>{''.join(parts)}</div>"
+
+
+def row(check):
+    name = check.verdict.replace(" ", "-")
+    of = (
+        ""
+        if check.verdict == "cannot run" and check.figure is None
+        else f"<span class='figure'>{escape(check.measured)}</span>"
+    )
+    compared = f"Compared: {check.compared}." if check.compared else "Nothing was compared."
+    return (
+        f"<details class='check {name}'><summary><span class='verdict'>{MARKS[check.verdict]} {check.verdict}</span> "
+        f"<span class='title'>{escape(check.title)}</span> {of}<span class='words'>{escape(check.words)}</span>"
+        f"{bars(check.by_head)}</summary>"
+        f"<p>{escape(compared)} {seconds(check.seconds)}</p></details>"
+    )
+
+
+def bars(by_head):
+    """A bar for each head, as long as its figure is beside the largest; nothing where there are none."""
+    if not by_head or not max(by_head):
+        return ""
+    drawn = "".join(
+        f"<span title='head {head}: {value:.3g}'><b style='--share:{value / max(by_head):.3f}'></b><i>{head}</i></span>"
+        for head, value in enumerate(by_head)
+    )
+    return f"<span class='bars' role='img' aria-label='a bar for each of {len(by_head)} heads'>{drawn}</span>"
+
+
+def seconds(figure):
+    return f"Took {1000 * figure:.0f} ms." if figure < 1 else f"Took {figure:.1f} s."
+
+
+def keep(what, done):
+    """What one copies into a project: the contract, the versions, the command; and the report as a file."""
+    from mha_viz.analysis.validation import contract_text
+    from mha_viz.studies.validation import report, versions
+
+    with st.expander("Contract: every shape and every mask convention, to copy"):
+        st.code(contract_text(what.trace, what.batch_first), language=None)
+    with st.expander("Versions to pin, to copy"):
+        st.code("\n".join(f"{name}: {version}" for name, version in versions(what.of).items()), language=None, wrap_lines=True)
+    with st.container(horizontal=True, vertical_alignment="center", key="keep_checks"):
+        st.download_button(
+            "Report (JSON)", lambda: json.dumps(report(what.of, done), indent=1, ensure_ascii=False), "validation.json",
+            "application/json", on_click="ignore", help="Every check with its figures, and the versions.",
+        )  # fmt: skip
+        if what.arguments is not None:
+            st.code(f"python -m mha_viz validate {what.arguments}".strip(), language="bash")

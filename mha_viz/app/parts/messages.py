@@ -1,0 +1,108 @@
+"""What a page says: what is wrong, with the nearest right values one click away, and what is odd, with its cause."""
+
+from html import escape
+
+import streamlit as st
+
+from mha_viz.app.draft import change, raw
+from mha_viz.app.drawing import STAGE, WHOLE, draw, heard
+from mha_viz.app.parts.toolbar import change_all, show
+from mha_viz.core.rules import Shape
+from mha_viz.core.typed_number import meant, read_number
+from mha_viz.export.markdown import plain
+from mha_viz.settings import spell
+
+
+def say_wrong(wrong):
+    """The rule that is broken, a button for each change that would keep it, and on demand PyTorch's own words."""
+    with st.container(key="wrong"):
+        say_error(wrong)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            for number, choice in enumerate(offers(wrong)):
+                label = ", ".join(f"{name} = {spelled(value)}" for name, value in choice.items())
+                st.button(plain(label), key=f"nearest_{number}", on_click=heard(mend), kwargs=choice)
+            if wrong.argument in ("embed_dim", "num_heads"):
+                show("verbatim", st.toggle, "PyTorch's own error", st.session_state.view.verbatim, "visible", rerun=STAGE)
+        if wrong.argument in ("embed_dim", "num_heads") and st.session_state.view.verbatim:
+            say_verbatim()
+
+
+def say_with_mends(wrong, mend, key="wrong", **of):
+    """The rule that is broken, and a button for each change that would keep it: ``mend(change)``. Where a page says several, each has
+    a ``key`` of its own; ``of`` is as ``heard`` takes it."""
+    with st.container(key=key):
+        say_error(wrong)
+        with st.container(horizontal=True):
+            for number, right in enumerate(wrong.nearest):
+                label = ", ".join(f"{name} = {spelled(value)}" for name, value in right.items())
+                st.button(plain(label), key=f"{key}_nearest_{number}", on_click=heard(mend, **of), args=(right,))
+
+
+def say_error(wrong):
+    st.error(f"**{plain(wrong.argument)} = {plain(spelled(wrong.value))}**: {plain(wrong.rule)}", icon=":material/error:")
+
+
+def offers(wrong):
+    """Changes that would keep the rule; for a field that is empty, or holds what means no number, what stood in it first."""
+    last = getattr(st.session_state.get("shown"), wrong.argument, None)
+    says_none = wrong.value in (None, "")
+    if isinstance(last, int | float) and isinstance(wrong.value, str):
+        says_none = isinstance(read_number(wrong.value), str) and meant(wrong.value) is None
+    if not says_none or last in (None, ""):
+        return list(wrong.nearest)
+    return [{wrong.argument: last}, *(choice for choice in wrong.nearest if choice != {wrong.argument: last})]
+
+
+def mend(**values):
+    """Set what was offered; its widgets stand in the sidebar, so the whole page is drawn."""
+    change(**values)
+    draw(WHOLE)
+
+
+def say_verbatim():
+    """What PyTorch says to embed_dim and num_heads as they are set."""
+    from mha_viz.analysis.layout import pytorch_error
+
+    E, H = (st.session_state.draft[name] for name in ("embed_dim", "num_heads"))
+    said = pytorch_error(E, H) or "PyTorch says nothing."
+    st.code(f">>> nn.MultiheadAttention(embed_dim={E}, num_heads={H})\n{said}", language=None, wrap_lines=True)
+
+
+def say_not_current(shown, wanted):
+    """That the picture is of ``shown``, the last good Settings, where it differs from what is ``wanted``; it steps back while it is."""
+    typed = raw(vars(shown))  # as the widgets would hold it
+    same = {name for name, value in vars(shown).items() if wanted[name] in (value, typed[name] if value is not None else None)}
+    differing = [f"{name} {spelled(value)}" for name, value in vars(shown).items() if name not in same]
+    of = escape(", ".join(differing) or f"embed_dim {shown.embed_dim}, num_heads {shown.num_heads}")
+    st.html(f"<p class='not-current'><b>Not current.</b> The picture shows the last settings that keep the rules: {of}.</p>")
+    st.html("<style>.st-key-stage { opacity: 0.45; }</style>")
+
+
+def say_notes(notes):
+    """Values of the address that fell back to their defaults, each by name."""
+    if notes:
+        lines = [f"{plain(note.argument)} = {plain(spelled(note.value))}: {plain(note.rule)}" for note in notes]
+        st.warning("The address says what cannot be shown: " + "  \n".join(lines), icon=":material/link_off:")
+
+
+def say_wrong_view(*fields):
+    """Say what a control of the view was given and cannot take, of these ``fields`` alone where any are named; the view stays as it was."""
+    wrong = st.session_state.get("wrong_view")
+    if wrong is not None and (not fields or wrong.argument in fields):
+        say_with_mends(wrong, lambda right: change_all(**right), key="wrong_view")
+
+
+def say_findings(trace, sizes_chosen):
+    """What is odd about this call, each with its cause."""
+    from mha_viz.analysis.causes import findings
+
+    said = [finding.sentence for finding in findings(trace, sizes_chosen)]
+    if said:
+        st.warning("  \n".join(map(plain, said)), icon=":material/warning:")
+
+
+def spelled(value):
+    if isinstance(value, Shape):
+        return f"[{', '.join(map(str, value))}]"
+    text = "none" if value in (None, ()) else spell(value).strip() or "empty"
+    return text if len(text) <= 40 else text[:37] + "…"

@@ -1,0 +1,220 @@
+"""The row above the picture: every control of how it is shown. Each holds what the View says, and says what the View becomes."""
+
+from dataclasses import replace
+
+import streamlit as st
+
+from mha_viz.app.drawing import CHOICES, PICTURE, STAGE, draw, field, heard
+from mha_viz.core.rules import Wrong
+from mha_viz.settings import ARRANGEMENTS, COLORS, PICTURES, SCALES, WEIGHTINGS, View, parsed
+from mha_viz.settings.interventions import read_interventions
+
+ARRANGEMENT_WORDS = {"pair": "pair", "all": "all", "one": "one"}
+SCALE_WORDS = {
+    "auto": "automatic: linear, or logarithmic where a few rows or blocks would leave the rest blank",
+    "linear": "linear",
+    "log": "logarithmic",
+    "percentile": "clipped at the 99th percentile",
+    "row": "each row to its own maximum",
+}
+WEIGHTING_WORDS = {"weights": "attention weights", "softmax": "softmax, before later changes", "norms": "value-norm weighted"}
+WEIGHTING_HELP = {
+    "softmax": "Dropout, or the model itself, changed the weights after the softmax: see what it gave.",
+    "norms": "A large weight on a short vector brings little: weight × ‖v · Wᴼ‖, each row divided by its sum (Kobayashi et al. 2020).",
+}
+COLOR_WORDS = {"ink": "ink", "viridis": "Viridis", "cividis": "Cividis", "grey": "grey"}
+
+
+def toolbar(trace, view, save, can_change=True, part=None):
+    """Draw the controls; ``save()`` draws what is in the popover of that name, ``part()`` what says which part of a long map is in sight,
+    where it is one. ``can_change`` offers to change the layer that is shown."""
+    N, H = trace.shape[:2]
+    item = view.item if view.item < N else 0
+    with st.container(horizontal=True, vertical_alignment="center", key="toolbar"):
+        show(
+            "item",
+            st.selectbox,
+            "batch item",
+            item,
+            rerun=PICTURE,
+            options=list(range(N)),
+            format_func=trace.tokens.item_name,
+            width=132 if trace.tokens.parts is None else 250,
+        )
+        words = orders()
+        show("order", st.selectbox, "order", view.order, rerun=PICTURE, options=list(words), format_func=words.get, width=160)
+        comparing = view.pinned is not None  # which has one picture of its own
+        either("arrangement", view.arrangement, ARRANGEMENTS, ARRANGEMENT_WORDS, comparing)
+        either("picture", view.picture, PICTURES, {"maps": "maps", "lines": "lines"}, comparing)
+        with lazy_popover("Heads", "heads") as shown:
+            if shown:
+                subset(view, H)
+        with lazy_popover("Scale", "scale") as shown:
+            if shown:
+                scale(trace, view)
+        if part is not None:
+            with lazy_popover("In sight", "part") as shown:
+                if shown:
+                    part()
+        with lazy_popover("Save", "save") as shown:
+            if shown:
+                save()
+        if can_change:
+            with lazy_popover("What if", "what_if") as shown:
+                if shown:
+                    change_layer(trace, view)
+        if view.pinned is None:
+            st.button("Pin as A", on_click=heard(pin), help="Keep this as A; change anything, and see A, B and B − A.")
+        else:
+            st.button("Unpin A", on_click=heard(change_all), kwargs={"pinned": None})
+        about = "Reset the view: heads, order, scale, zoom and cell. Settings stay. Esc in the picture lets go of the cell."
+        st.button("Reset view", on_click=heard(reset), help=about)
+
+
+def change_layer(trace, view):
+    """What if: in the layer that is shown alone, since nobody can tell here what the layers after it would make of it."""
+    from mha_viz.app.parts.what_if import what_if
+
+    H = trace.shape[1]
+
+    def put(text):
+        for one in read_interventions(text):
+            one.check(H, trace.num_positions)
+        st.session_state.view = replace(st.session_state.view, what_if=text)
+        draw(CHOICES)  # in the toolbar stands what was wrong before, and what can be undone
+
+    what_if(view.what_if, {view.layer: H}, put, lambda: st.session_state.view.layer)
+
+
+def orders():
+    """The orders of heads by name, in words."""
+    from mha_viz.analysis.statistics import STATISTICS
+
+    return {"difference": "order: difference", "index": "order: number", "listed": "order: as listed"} | {
+        name: f"order: {statistic.label}" for name, statistic in STATISTICS.items() if name != "difference"
+    }
+
+
+def subset(view, H):
+    every = list(range(H))
+    shown = every if view.heads is None else [head for head in view.heads if head < H] or every
+    show(
+        "heads",
+        st.pills,
+        "heads shown",
+        shown,
+        rerun=PICTURE,
+        options=every,
+        selection_mode="multi",
+        label_visibility="visible",
+    )
+    st.button(f"all {H} heads", on_click=heard(change_all), kwargs={"heads": None})
+
+
+def scale(trace, view):
+    from mha_viz.analysis import why_not_weighted
+
+    missing = {name: why_not_weighted(trace, name) for name in WEIGHTINGS}
+    there = [name for name, reason in missing.items() if reason is None]
+    show(
+        "weighting", st.radio, "cells", view.weighting if view.weighting in there else "weights", rerun=STAGE, options=there,
+        format_func=WEIGHTING_WORDS.get, label_visibility="visible", disabled=len(there) == 1,
+        help=" ".join(
+            about if name in there else f"Not here, {WEIGHTING_WORDS[name]}: {missing[name]}." for name, about in WEIGHTING_HELP.items()
+        ),
+    )  # fmt: skip
+    show(
+        "scale", st.radio, "colours", view.scale, rerun=PICTURE, options=list(SCALES), format_func=SCALE_WORDS.get,
+        label_visibility="visible",
+    )  # fmt: skip
+    set_now = "" if view.limits is None else ", ".join(f"{limit:g}" for limit in view.limits)
+    show(
+        "limits", st.text_input, "limits", set_now, rerun=PICTURE, placeholder="automatic", label_visibility="visible",
+        help="The weights at which the colours begin and end, as in “0, 0.5”: a colour then means the same in every picture.",
+    )  # fmt: skip
+    show(
+        "colors",
+        st.selectbox,
+        "colour map",
+        view.colors,
+        rerun=PICTURE,
+        options=list(COLORS),
+        format_func=COLOR_WORDS.get,
+        label_visibility="visible",
+    )
+
+
+def lazy_popover(label, name):
+    """A popover whose contents are drawn only while it is open: a widget that nobody sees costs every rerun."""
+    return Lazy(st.popover(label, key=f"popover_{name}", on_change="rerun"))
+
+
+class Lazy:
+    def __init__(self, popover):
+        self.popover = popover
+
+    def __enter__(self):
+        self.popover.__enter__()
+        return self.popover.open
+
+    def __exit__(self, *error):
+        return self.popover.__exit__(*error)
+
+
+def show(name, widget, label, value, label_visibility="collapsed", rerun=None, **options):
+    """The control of the View's field ``name``, holding ``value``, or what was typed there and breaks a rule. A change draws its own
+    fragment anew, or those of ``rerun``."""
+    value = st.session_state.get("typed_view", {}).get(name, value)
+    field(widget, label, f"view_{name}", value, read, (name, rerun), label_visibility=label_visibility, **options)
+
+
+def either(name, value, options, words, disabled=False):
+    options = {"options": list(options), "format_func": words.get, "required": True, "disabled": disabled, "rerun": PICTURE}
+    show(name, st.segmented_control, name, value, **options)
+
+
+def read(value, name, rerun=None):
+    """Take one field of the View from its control; what breaks a rule is said and stays there, and the View as it was."""
+    given = value
+    if name == "limits":
+        given = parsed(View, name, value.replace(";", ",")) or None
+    elif name == "heads":
+        given = tuple(value) or None
+    change(**{name: given})
+    if st.session_state.wrong_view is not None:
+        st.session_state.typed_view = {name: value}
+    draw(rerun)
+
+
+def change(**values):
+    try:
+        st.session_state.view = replace(st.session_state.view, **values)
+        st.session_state.wrong_view = None
+        st.session_state.typed_view = {}
+    except Wrong as wrong:
+        st.session_state.wrong_view = wrong
+
+
+def change_all(**values):
+    """Change the View where the toolbar itself says something else then."""
+    change(**values)
+    draw(CHOICES)
+
+
+def pin():
+    """Keep what is shown as A."""
+    change_all(pinned=st.session_state.pinnable)
+
+
+def reset():
+    view = st.session_state.view
+    st.session_state.view = first_view(view)
+    st.session_state.wrong_view = None
+    st.session_state.typed_view = {}
+    draw(CHOICES)
+
+
+def first_view(view):
+    """The View that a person sees first of this item, with what is open and compared left as it is."""
+    kept = ("layer", "item", "what_if", "pinned", "opened", "divisors", "verbatim")
+    return View(**{name: getattr(view, name) for name in kept})

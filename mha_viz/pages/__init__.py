@@ -1,1 +1,0 @@
-"""One Streamlit page a file: widgets and layout, no mathematics."""
