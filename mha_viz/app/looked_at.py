@@ -1,63 +1,155 @@
-"""What a page looks at: the layer of Explore, or a layer of a model, whichever its address names."""
+"""What the pages of a layer look at: a source as it is set, the layer that is chosen of it, and what is wrong with either."""
 
 import re
 from dataclasses import dataclass, replace
-from html import escape
 
 import streamlit as st
 
-from mha_viz.app import draft, explored, model, source
-from mha_viz.app.panels.random import controls
-from mha_viz.app.parts.messages import say_notes
-from mha_viz.app.parts.shapes import mode
-from mha_viz.app.places import enter, link
+from mha_viz.app import drawing
+from mha_viz.app.drawing import CHOICES, give, heard, rooms
+from mha_viz.app.panels import panel_of
+from mha_viz.app.parts.messages import say_not_current, say_notes, say_wrong
+from mha_viz.app.parts.toolbar import show
+from mha_viz.app.session import arrive, enter, let_go, looking, place, write_address
 from mha_viz.app.warm import warm_up
-from mha_viz.core.memory import too_long
 from mha_viz.core.rules import Wrong
 from mha_viz.core.trace import Trace
 from mha_viz.export.markdown import plain
-from mha_viz.settings import Settings
-from mha_viz.sources.base import Source, kind_of
-
-KINDS = {"explore": "Explore's layer", "models": "A model's layer"}
+from mha_viz.sources.base import SOURCES, Source
 
 
 @dataclass(frozen=True, eq=False)
 class LookedAt:
-    """One layer: its ``trace``; the ``settings`` that made it, None of a model's; and the Wrong in those that are set, else None."""
+    """One layer of a source ``of``, by its ``index``; ``wrong`` is what is wrong with what is set, None where it is what is shown."""
 
-    trace: Trace
-    settings: Settings | None = None
+    of: Source
+    index: int
     wrong: Wrong | None = None
 
     @property
+    def trace(self) -> Trace:
+        return self.of.traces[self.index]
+
+    @property
+    def settings(self):
+        return self.of.settings
+
+    @property
     def batch_first(self):
-        return self.settings is None or self.settings.batch_first
+        return getattr(self.settings, "batch_first", True)
 
 
-def begin(page, sidebar=controls):
-    """What each page of either begins with: its address taken over, the sidebar drawn, Explore's by ``sidebar()``, PyTorch and Plotly
-    imported. Returns whether there is a layer to look at; says what is missing where there is none."""
-    enter(page)
-    with st.sidebar, st.container(horizontal=True, key="looked_at_links"):
-        for place, title in KINDS.items():
-            icon = "checked" if place == st.session_state.place else "unchecked"
-            link(page, title, place, icon=f":material/radio_button_{icon}:")
-    if of_model():
-        found = model.begin()
-        if found and len(model.here().recording().traces) > 1:
-            with st.sidebar:
-                model.choose_layer("visible", rerun=None)  # of which another page may lack something
-        return found and is_whole()
-    draft.arrive()
-    sidebar()
-    warm_up()
-    return is_whole()
+AS_SET = "as_set"  # what is opened of settings: all that they say
+UNCHANGED = "unchanged"  # without interventions: as a model was trained
+BARE = "bare"  # and without masks and padding, for experiments that bring their own
+
+
+def begin(page, sidebar="sidebar", part=AS_SET, follow=()):
+    """What each page of a layer begins with: its address taken over, the sidebar drawn, PyTorch and Plotly imported.
+
+    ``sidebar`` names the method of a Panel that draws what a page needs of the controls of a source. ``part`` says what is opened of its
+    settings. Returns whether there is a layer to look at; says what is missing where there is none.
+    """
+    enter(page, follow)
+    arrive(page)
+    look = looking()
+    for kind in SOURCES.values():
+        panel_of(kind).begin()
+    panel = panel_of(look.kind)
+    with st.sidebar:
+        choose_source()
+        getattr(panel, sidebar)()
+    (said,) = rooms("source")
+    with said:
+        warm_up()
+        found = current(part)
+        panel.ask()
+        if found is None:
+            say_nothing(panel)
+            return False
+    return True
+
+
+def choose_source():
+    """Where the weights come from."""
+    give("view_source", looking().kind.name)
+    st.selectbox(
+        "source", list(SOURCES), format_func=lambda name: SOURCES[name].title, key="view_source", label_visibility="collapsed",
+        on_change=heard(take_source, "view_source"), help="Where the weights come from.",
+    )  # fmt: skip
+
+
+def take_source(name):
+    looking().choose(name)
+    drawing.renew()
+    let_go()
+    st.session_state.playing = False
+
+
+def say_nothing(panel):
+    """That there is no layer to look at, and why."""
+    _, wrong = opened()
+    if wrong is not None:
+        say_wrong(wrong, panel)
+    say_notes(notes())
+    of, _ = opened()
+    said = panel.nothing() if of is None else f"This recording holds no attention. {plain(' '.join(of.notes))}"
+    st.markdown(said)
+    write_address()
+
+
+def opened(part=AS_SET):
+    """(the Source that is set, or a ``part`` of it, and the Wrong in what is set): beside a Wrong the last that could be shown, None where
+    there was none."""
+    look = looking()
+    panel, form = panel_of(look.kind), look.form
+    try:
+        settings = form.settings()
+        of = panel.open(part_of(panel.kind, settings, part))
+        form.good = settings
+        return of, None
+    except Wrong as wrong:
+        return last_good(panel, form, part), panel.with_room(wrong)
+
+
+def last_good(panel, form, part):
+    """The Source that was shown last, that of the first settings where there is no room for it any more; None where neither can be had."""
+    for settings in (form.good, panel.kind.made()):
+        try:
+            return panel.open(part_of(panel.kind, settings, part))
+        except Wrong:
+            continue
+    return None
+
+
+def part_of(kind, settings, part):
+    return settings if part == AS_SET else getattr(kind, part)(settings)
+
+
+def current(part=AS_SET):
+    """The layer that is looked at, None where there is none; the first where the View's is beyond the source. See ``opened``."""
+    of, wrong = opened(part)
+    if of is None or not of.traces:
+        return None
+    index = looking().view.layer
+    return LookedAt(of, index if index < len(of.traces) else 0, wrong)
+
+
+def choose_layer(of, index, label_visibility="collapsed", rerun=CHOICES):
+    """A choice among the layers, each with the name of its module."""
+    from mha_viz.analysis.layers import layer_names
+
+    names = layer_names(of.traces)
+    named = [one.name if one.name == name else f"{name} · {one.name}" for name, one in zip(names, of.traces, strict=True)]
+    show(
+        "layer", st.selectbox, "layer", index, label_visibility, rerun, options=list(range(len(named))), format_func=named.__getitem__,
+    )  # fmt: skip
 
 
 def is_whole():
     """Whether the maps of what is looked at are there whole; says so where they are not."""
-    if not (too_long(current().trace) if of_model() else explored.is_long()):
+    panel = panel_of(looking().kind)
+    if not panel.is_long():
         return True
     st.info(
         "This layer is too long for its maps to be whole, as this page needs them. Its heads are shown pooled where it was opened."
@@ -65,71 +157,58 @@ def is_whole():
     return False
 
 
-def of_model():
-    return st.session_state.place == "models"
+def begin_whole(page, sidebar="sidebar", part=AS_SET):
+    """``begin`` for a page that looks at one layer and needs its maps whole."""
+    if not begin(page, sidebar, part):
+        return False
+    looked = current(part)
+    if len(looked.of.traces) > 1:
+        with st.sidebar:
+            choose_layer(looked.of, looked.index, "visible", rerun=None)  # of which another page may lack something
+    return is_whole()
 
 
-def current():
-    """The layer that is looked at. What if is left out of a shipped model: the layer is as it was trained."""
-    if not of_model():
-        settings, trace, wrong = explored.current()
-        return LookedAt(trace, settings, wrong)
-    return LookedAt(unchanged().traces[model.layer()[0]])
+def notes(of=None):
+    """A Wrong for each value of the address that was left out, or points beyond the source ``of``, until something is changed."""
+    here, view = place("explore"), looking().view
+    if not here.untouched:
+        return []
+    if of is None or not of.traces:
+        return here.notes
+    count = len(of.traces)
+    if view.layer < count:
+        return here.notes + view.misfits(*of.traces[view.layer].shape)
+    there = "is 1, layer 0" if count == 1 else f"are {count}, from 0 to {count - 1}"
+    beyond = Wrong("layer", view.layer, f"points to layer {view.layer}, and there {there}.", [{"layer": 0}])
+    return [*here.notes, beyond, *view.misfits(*of.traces[0].shape)]
+
+
+def say_what_is_wrong(looked, more=()):
+    """Say what is wrong with what is set, and what of the address, or of ``more`` besides, cannot be shown."""
+    panel = panel_of(looking().kind)
+    with st.container(key="messages"):  # there also when empty: what follows keeps its place
+        if looked.wrong is not None:
+            say_wrong(looked.wrong, panel)
+            say_not_current(looking().form)
+        say_notes([*notes(looked.of), *more])
+        said = [*panel.left_out(looked.of), *looked.of.notes]
+        if said:
+            st.caption(" ".join(map(plain, said)))
 
 
 def to_save(looked, view):
-    """The Shown of what ``current`` is, for files: as ``view`` shows it, without what Explore changes in it and compares it with."""
+    """The Shown of a layer, for files: as ``view`` shows it, without what Explore changes in it and compares it with."""
     from mha_viz.views.shown import Shown
 
-    if looked.settings is not None:
-        of = Source(kind_of(looked.settings).called(looked.settings), (looked.trace,), looked.settings)
-    else:
-        of = replace(model.looked_at(), traces=unchanged().traces)
-        if hasattr(of.settings, "interventions"):
-            of = replace(of, settings=replace(of.settings, interventions=""))
-    return Shown(of, looked.trace, replace(view, what_if="", weighting="weights", pinned=None))
-
-
-def say_what_is_wrong(changed=False):
-    """Say what is wrong with what is set, and what of the address cannot be shown; of a model what is to be known of its run. What if
-    is left out of ``current``; a page that shows the layer ``changed`` by it says so."""
-    if not of_model():
-        explored.say_what_is_wrong()
-        return
-    with st.container(key="messages"):
-        say_of_model(changed)
-
-
-def say_of_model(changed=False):
-    """What of the address cannot be shown, and what is to be known of the run."""
-    run = model.here().recording() if changed else unchanged()
-    say_notes(source.notes(run.traces))
-    left_out = [] if run is model.here().recording() else ["What if is left out here: this is the layer as it was trained."]
-    if run.notes or left_out:
-        st.caption(" ".join(map(plain, (*left_out, *run.notes))))
-
-
-def unchanged():
-    """The Recording of the model without what is changed in it: of a shipped one, which runs again; others hold what they hold."""
-    return getattr(model.here(), "unchanged", model.here().recording)()
+    return Shown(looked.of, looked.trace, replace(view, what_if="", weighting="weights", pinned=None))
 
 
 def told(looked):
     """Which layer it is, and of what kind, as HTML."""
-    if looked.settings is not None:
-        return mode(looked.settings)
-    return f"<p class='mode'>{escape(model.here().title())} · {escape(looked.trace.name)}</p>"
+    return panel_of(looking().kind).told(looked)
 
 
 def file_name(looked):
-    """What a file with the numbers of a model's layer is called: ``induction-layer-1.npz``."""
-    words = re.findall(r"[a-z0-9]+", f"{model.here().title()} {looked.trace.name}".lower())
+    """What a file with the numbers of a layer is called: ``induction-layer-1.npz``."""
+    words = re.findall(r"[a-z0-9]+", f"{panel_of(looking().kind).title(looked.settings)} {looked.trace.name}".lower())
     return f"{'-'.join(words)}.npz"
-
-
-def write_address():
-    """Let the browser's address say what is looked at and how; not while a training is played: Back should not lead through it."""
-    if not of_model():
-        draft.write_address()
-    elif not st.session_state.get("playing"):
-        source.write_address()

@@ -99,9 +99,30 @@ class Form:
 
     def read(self, query):
         """Take an address over. Returns a Wrong for each value of it that is bad, which falls back alone."""
-        found, _, notes = from_address(query, self.of)
-        self.take(found)
+        found, _, notes = from_address(query, self.of, view_kind=None)
+        self.arrive(found)
         return notes
+
+    def arrive(self, values):
+        """Hold these values of an address; shown are those of them that go together, until all do."""
+        self.take(values)
+        fitting = self.values()
+        while True:
+            try:
+                self.good = self.of(**fitting)
+                return
+            except Wrong as wrong:
+                first = self.first.get(wrong.argument, self.defaults.get(wrong.argument))
+                at_fault = fitting.get(wrong.argument) != first  # or it is no fault of the values
+                fitting = fitting | {wrong.argument: first} if at_fault else dict(self.first)
+
+    def forget_wrong(self, *names):
+        """Give fields that no widget shows back what they hold at first, where they break their own rules: nobody could mend them."""
+        for name in names:
+            try:
+                ruled_value(self.of, name, self.value(name))
+            except Wrong:
+                self.reset(name)
 
 
 class Looking:
@@ -125,28 +146,23 @@ class Looking:
         if self.kind.settings is not before.settings:
             self.view = View(colors=self.view.colors, scale=self.view.scale)
 
-    def read(self, query, default=None):
-        """Take an address over: of the source that it names, or else of the ``default``. Returns a Wrong for each value of it that is
+    def read(self, query, fallback=None):
+        """Take an address over; where it names no source that there is, of the ``fallback``. Returns a Wrong for each value of it that is
         bad."""
         query, wrong = dict(query), []
         try:
-            kind = kind_named(query.pop("source", default))
+            kind = kind_named(query.pop("source", None))
         except Wrong as unknown:
-            kind, wrong = kind_named(default), [unknown]
+            kind, wrong = kind_named(fallback), [unknown]
         found, view, notes = from_address(query, kind.settings)
         self.kind = kind.among(found)
-        self.form.take(found)
+        self.form.arrive(found)
         self.view = View(**view)
         return wrong + notes
 
-    def address(self, default=None):
-        """What is looked at and how it is shown, as an address of a page whose address names no source for the ``default``."""
-        expected = kind_named(default)
-        if self.kind is expected:
-            named = {}
-        else:
-            named = self.kind.spelling or ({} if expected.settings is self.kind.settings else {"source": self.kind.name})
-        return named | self.form.address() | to_address(**vars(self.view))
+    def address(self):
+        """What is looked at and how it is shown, as an address."""
+        return self.kind.spelling | self.form.address() | to_address(**vars(self.view))
 
     def held(self):
         return self.kind.name, self.form.held(), self.view
@@ -179,9 +195,9 @@ class Place:
         self.written = self.arrived = self.content.held()
         return True
 
-    def spell(self, **how):
+    def spell(self):
         """The address that says what is set now, where that is another than the browser was told; else None."""
-        spelled, self.written = self.content.address(**how), self.content.held()
+        spelled, self.written = self.content.address(), self.content.held()
         if spelled == self.address:
             return None
         self.behind.append(self.address)

@@ -84,7 +84,16 @@ def number(least, most=LONGEST):
 
 
 def choice(*choices):
-    return lambda argument, value: one_of(argument, value, choices)
+    def rule(argument, value):
+        return one_of(argument, value, choices)
+
+    rule.choices = choices
+    return rule
+
+
+def choices_of(kind, name):
+    """The values that the field ``name`` of ``kind`` may have, where they are a few; else None."""
+    return getattr(kind.__dataclass_fields__[name].metadata["rule"], "choices", None)
 
 
 def optional(rule):

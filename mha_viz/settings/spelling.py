@@ -47,24 +47,25 @@ def to_address(kind=Settings, **values):
     return {name: spell(value) for name, value in values.items() if value != defaults[name]}
 
 
-def from_address(query, kind=Settings):
-    """What ``query`` (name → text) spells: the fields of Settings, or of another ``kind`` of source, the fields of View, and a Wrong
-    for each value that is bad.
+def from_address(query, kind=Settings, view_kind=View):
+    """What ``query`` (name → text) spells: the fields of Settings, or of another ``kind`` of source, the fields of View, unless
+    ``view_kind`` is None, and a Wrong for each value that is bad.
 
     A bad value, or a name that neither has, falls back alone: the others stand. Rules between fields are not checked here.
     """
     settings, view, strange = {}, {}, []
+    owners = [(one, found) for one, found in ((view_kind, view), (kind, settings)) if one is not None]
     query, notes = short(query)
     for name, text in query.items():
-        if name not in kind.__dataclass_fields__ | View.__dataclass_fields__:
+        owner, values = next(((one, found) for one, found in owners if name in one.__dataclass_fields__), (None, None))
+        if owner is None:
             strange.append(name)
             continue
-        owner, values = (View, view) if name in View.__dataclass_fields__ else (kind, settings)
         try:
             values[name] = read(owner, name, text)
         except Wrong as wrong:
             notes.append(wrong)
-    notes += [unknown(name, query[name], kind, View) for name in strange[:MOST_UNKNOWN]]
+    notes += [unknown(name, query[name], *(one for one, _ in reversed(owners))) for name in strange[:MOST_UNKNOWN]]
     if len(strange) > MOST_UNKNOWN:
         notes.append(Wrong("address", f"{len(strange)} unknown names", f"{len(strange) - MOST_UNKNOWN} more names are no settings."))
     return settings, view, notes

@@ -61,6 +61,10 @@ class Kind:
         """Whether these settings are of this kind."""
         return type(settings) is self.settings and self.fixed.items() <= vars(settings).items()
 
+    def peak(self, settings):
+        """Bytes that opening these settings takes at most, 0 where that is little."""
+        return 0
+
     def among(self, fields):
         """The Kind of the same dataclass that these ``fields`` tell, this one where they tell none."""
         alike = (kind for kind in SOURCES.values() if kind.settings is self.settings and kind.fixed.items() <= fields.items())
@@ -69,6 +73,11 @@ class Kind:
     def unchanged(self, settings):
         """The settings without the interventions that they hold."""
         return settings
+
+    def bare(self, settings):
+        """The settings without interventions, masks and padding, for experiments that bring their own. Raises Wrong where the layer is
+        too large for them."""
+        return self.unchanged(settings)
 
     def masks(self, settings):
         """What these settings hide from the queries, a few words each."""
@@ -97,13 +106,14 @@ SOURCES: dict[str, Kind] = {}  # by name, the default first: ``mha_viz.sources``
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """What is looked at: its ``name``, its layers as ``traces``, the ``settings`` that it was made from, None for a file or what was
-    recorded, and ``notes``, sentences without which it should not be read."""
+    """What is looked at: its ``name``, its layers as ``traces``, the ``settings`` that it was made from, None for what was recorded,
+    ``notes``, sentences without which it should not be read, and the Cause of what is not finite in it, None where that is not known."""
 
     name: str
     traces: tuple
     settings: object = None
     notes: tuple[str, ...] = ()
+    cause: object = None
 
     @property
     def kind(self):

@@ -16,7 +16,7 @@ def source(settings):
     """The Source of these settings of any kind, or of a Recording. Raises Wrong where it cannot be had."""
     if isinstance(settings, Recording):
         cause = [] if settings.cause is None else [f"First not finite: {settings.cause.sentence}"]
-        return Source("recording", settings.traces, notes=(*cause, *settings.notes))
+        return Source("recording", settings.traces, notes=(*cause, *settings.notes), cause=settings.cause)
     return kind_of(settings).open(settings)
 
 
@@ -121,12 +121,32 @@ def pinned_trace(of, view):
 
 def pinned(of, view):
     """(Source, View) of what this View of a Source has pinned as A. Raises Wrong where it is none."""
-    _, query = _taken_apart(f"?{view.pinned}")
     if not of.kind.in_address:
+        _, query = _taken_apart(f"?{view.pinned}")
         place = view_of_address("?" + urlencode({name: value for name, value in query.items() if name in PLACE}))
         return changed_by(of, place), place
-    settings, place = _read(of.kind.spelling | query)
+    settings, place = pinned_settings(of.kind, view)
     return changed_by(source(settings), place), place
+
+
+def pinned_settings(kind, view):
+    """(settings, View) of what this View has pinned as A, of the same ``kind`` of source unless A names another. Raises Wrong where it
+    is none."""
+    try:
+        _, query = _taken_apart(f"?{view.pinned}")
+    except Wrong:
+        rule = "must be settings as an address spells them, as in seed=8&causal=1."
+        raise Wrong("pinned", view.pinned, rule, [{"pinned": None}]) from None
+    kind = kind_named(query.pop("source", kind.name))
+    fields, place, notes = from_address(query, kind.settings)
+    if notes:
+        raise notes[0]
+    return kind.made(**fields), View(**place)
+
+
+def as_pinned(settings, layer, what_if):
+    """What the ``layer`` of a source of these settings is pinned as, with what is changed in it: the text of a View's ``pinned``."""
+    return urlencode(to_address(type(settings), **vars(settings)) | to_address(layer=layer, what_if=what_if))
 
 
 def pin_of_address(text, of):
@@ -134,5 +154,4 @@ def pin_of_address(text, of):
     settings, view = settings_of_address(text)
     if type(settings) is not type(of.settings):
         return None
-    place = {name: getattr(view, name) for name in PLACE}
-    return urlencode(to_address(type(settings), **vars(settings)) | to_address(**place))
+    return as_pinned(settings, view.layer, view.what_if)

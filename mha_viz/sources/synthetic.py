@@ -27,6 +27,7 @@ from mha_viz.sources.base import NOT_GENERATED, NOTHING, Kind, Source
 from mha_viz.sources.tiny import TOKENS, tiny_layer
 
 PAD = "<pad>"
+BARE = ("case", "embed_dim", "num_heads", "batch_size", "seq_len", "bias", "seed", "words", "positions")  # what experiments take
 STAND_INS = MappingProxyType(
     {
         "words": "the cat sat on the mat because the cat was tired\nthe dog slept",
@@ -192,6 +193,15 @@ class Synthetic(Kind):
 
     def open(self, settings):
         return Source(self.called(settings), (synthetic(settings),), settings)
+
+    def bare(self, settings):
+        from mha_viz.analysis.pitfalls import check_width
+
+        check_width(settings.embed_dim, settings.num_heads)
+        return Settings(padding=(), **{name: getattr(settings, name) for name in BARE})
+
+    def peak(self, settings):
+        return peak_of(settings)
 
     def masks(self, settings):
         s = settings

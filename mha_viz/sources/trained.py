@@ -230,7 +230,7 @@ class Shipped(Kind):
     """Models that come with the app, each trained on one small task."""
 
     name = "trained"
-    title = "shipped"
+    title = "shipped model"
     settings = Trained
 
     def called(self, settings):

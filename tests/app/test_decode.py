@@ -227,12 +227,11 @@ def test_a_bad_value_of_an_address_falls_back_alone():
     shows(at, 4, Settings(seq_len=9, causal=True))
 
 
-def test_models_keeps_a_place_of_its_own():
-    at = to_page(press(page(), "Next token"), "models")
-    assert at.query_params == {}
+def test_its_place_is_taken_along_to_other_pages():
+    at = press(page(), "Next token")
     links = {element.proto.label: element.proto.query_string for element in at.get("page_link")}
-    assert links["Explore"] == "token=11" and links["Decode"] == "source=trained"
-    shows(to_page(at, "decode", token="11"), 11)
+    assert links["Explore"] == links["Decode"] == "token=11"
+    shows(to_page(to_page(at, "explore", token="11"), "decode", token="11"), 11)
 
 
 def test_every_control_of_the_page_has_a_name_and_says_what_it_changes():

@@ -13,6 +13,7 @@ import pytest
 import websockets
 from streamlit.testing.v1 import AppTest
 
+from mha_viz.sources.base import SOURCES
 from mha_viz.sources.models import MODELS
 from tests.protocol import Session
 
@@ -66,18 +67,18 @@ async def at_once(session, socket, first, held, then, value):
 
 
 async def choose(session, socket, source):
-    await session.change(socket, "view_source", string_array_value=[source])
+    await session.change(socket, "view_source", string_value=SOURCES[source].title)
 
 
 @pytest.mark.parametrize("source", ["file", "pretrained"])
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("source_seed", {"string_value": "5"}),
-        ("source_batch_size", {"string_value": "2"}),
-        ("source_model", {"string_value": "Look both ways: 2 heads"}),
-        ("source_snapshot", {"string_array_value": ["70"]}),
-        ("source_words", {"string_value": "<bos> a b a b"}),
+        ("seed", {"string_value": "5"}),
+        ("batch_size", {"string_value": "2"}),
+        ("model", {"string_value": "Look both ways: 2 heads"}),
+        ("snapshot", {"string_array_value": ["70"]}),
+        ("words", {"string_value": "<bos> a b a b"}),
     ],
 )
 def test_a_change_in_a_source_that_was_left_changes_nothing(at, source, name, value):
@@ -87,7 +88,7 @@ def test_a_change_in_a_source_that_was_left_changes_nothing(at, source, name, va
         await late(session, socket, name, **value)
         assert session.address == left, "nothing of the other source"
         session.states.clear()
-        await choose(session, socket, "shipped")
+        await choose(session, socket, "trained")
         assert query(session) == {}, "and nothing of the one that was left"
 
     at("models", "", walk)
@@ -103,7 +104,7 @@ def test_a_change_in_a_source_that_was_left_changes_nothing(at, source, name, va
 )
 def test_a_control_that_both_sources_have_breaks_neither(at, name, value):
     async def walk(session, socket):
-        await at_once(session, socket, "view_source", {"string_array_value": ["pretrained"]}, name, value)
+        await at_once(session, socket, "view_source", {"string_value": "pretrained model"}, name, value)
         session.states.clear()
         await session.ask(socket)
         assert query(session)["source"] == "pretrained", "and no error"
@@ -114,11 +115,11 @@ def test_a_control_that_both_sources_have_breaks_neither(at, name, value):
 def test_a_field_that_its_model_has_not_any_more_is_not_heard(at):
     async def walk(session, socket):
         model = {"string_value": "Look both ways: 2 heads"}
-        await at_once(session, socket, "source_model", model, "source_snapshot", {"string_array_value": ["110"]})
+        await at_once(session, socket, "model", model, "snapshot", {"string_array_value": ["110"]})
         assert query(session) == {"model": "look-both-ways-2"}, "this one has no such step"
         session.states.clear()
         model = {"string_value": MODELS["look-both-ways-1"].title}
-        await at_once(session, socket, "source_model", model, "source_seed", {"string_value": "5"})
+        await at_once(session, socket, "model", model, "seed", {"string_value": "5"})
         assert query(session) == {"model": "look-both-ways-1", "seed": "5"}, "any model has a seed"
 
     at("models", "", walk)
@@ -127,7 +128,7 @@ def test_a_field_that_its_model_has_not_any_more_is_not_heard(at):
 def test_two_changes_that_arrive_at_once_both_count(at):
     async def walk(session, socket):
         session.states["num_heads"] = {"string_value": "1"}
-        await session.change(socket, "case", string_value="tiny case, worked by hand")
+        await session.change(socket, "view_source", string_value="tiny case, worked by hand")
         assert query(session)["case"] == "tiny"
         session.states.clear()
         session.states["seed"] = {"string_value": "9"}
@@ -159,7 +160,7 @@ def test_a_page_of_which_nothing_is_drawn_answers_with_the_whole(at):
         await choose(session, socket, "file")  # nothing is open
         await late(session, socket, "view_item", string_value="batch item 1")
         session.states.clear()
-        await choose(session, socket, "shipped")
+        await choose(session, socket, "trained")
         assert "page_link" in kinds(session) and {"bidi_component", "kept"} & set(kinds(session))
 
     at("models", "", walk)

@@ -9,7 +9,8 @@ from mha_viz.analysis.decoding import beside
 from mha_viz.analysis.pitfalls import PITFALLS, Bench
 from mha_viz.analysis.walkthrough import walk
 from mha_viz.app.panels.file import FILE
-from mha_viz.app.places import OF_EITHER
+from mha_viz.app.session import OF_LAYER
+from mha_viz.core.decimals import prose
 from mha_viz.export.code import program
 from mha_viz.export.kept import kept
 from mha_viz.recording import Recording
@@ -93,7 +94,7 @@ def test_a_trained_layer_is_decoded():
     drawn = {trace["name"]: decoded(trace["z"]) for trace in figure(at, "decoding")["data"] if trace["type"] == "heatmap"}
     row = found.decoding.steps[20].weights[0, :, -1]
     np.testing.assert_allclose(drawn["weights"][:, :21], np.where(row == 0, np.nan, row), rtol=1e-6)
-    assert f"at most {found.difference.worst:.1e}" in read(at, "hides")
+    assert f"at most {prose(found.difference.worst, '.1e')}" in read(at, "hides")
     assert "Causal is set here" not in page_text(at)
     at = press(at, "Next token")
     assert at.query_params == INDUCTION | {"token": "21"}
@@ -108,7 +109,7 @@ def test_a_prompt_longer_than_the_model_reads_says_so():
 def test_what_is_not_causal_is_not_decoded():
     at = page("decode", source="trained", model="look-both-ways-2")
     assert not at.exception and "not causal" in at.info[0].value
-    at = set_to(at, "source_model", "induction")
+    at = set_to(at, "model", "induction")
     assert not at.info and "Step 17 of 32" in read(at, "chosen")
 
 
@@ -134,7 +135,7 @@ def test_a_recording_with_a_head_off_is_not_followed(file):
     assert not at.exception and "A head is off" in at.info[0].value
 
 
-@pytest.mark.parametrize("name", OF_EITHER)
+@pytest.mark.parametrize("name", OF_LAYER)
 def test_nothing_open_says_what_to_open(name):
     at = page(name, source="file")
     assert not at.exception and "Open a file on the left" in page_text(at)
@@ -142,28 +143,25 @@ def test_nothing_open_says_what_to_open(name):
 
 def test_links_carry_what_is_looked_at_and_lead_back():
     at = models(model="reverse-or-shift", layer="1", head="3")
-    told = links(at)
-    assert {told[title] for title in ("Step by step", "Decode", "Pitfalls", "Validate")} == {
-        "source=trained&model=reverse-or-shift&layer=1&head=3"
-    }
-    assert told["Models"] == "model=reverse-or-shift&layer=1&head=3" and told["Explore"] == ""
+    told, whole = links(at), "source=trained&model=reverse-or-shift&layer=1&head=3"
+    assert {told[title] for title in ("Explore", "Step by step", "Decode", "Pitfalls", "Validate")} == {whole}
     at = to_page(at, "steps", source="trained", model="reverse-or-shift", layer="1", head="3")
-    assert links(at)["Models"] == told["Models"] and held(at)["follow_head"] == 3
+    assert links(at)["Explore"] == whole and held(at)["follow_head"] == 3
     at = set_to(at, "follow_head", 1)
-    assert "head=1" in links(at)["Models"] and "head=1" in links(at)["Pitfalls"]
+    assert "head=1" in links(at)["Explore"] and "head=1" in links(at)["Pitfalls"]
     at = to_page(at, "about")
-    assert links(at)["Decode"] == links(at)["Step by step"] != "" == links(at)["Explore"]
+    assert links(at)["Decode"] == links(at)["Step by step"] == links(at)["Explore"] != ""
 
 
-def test_between_the_layer_of_explore_and_that_of_a_model_on_one_page():
-    at = page("steps", seed="8", head="2")
-    assert links(at)["A model's layer"] == "source=trained"
-    at = to_page(at, "steps", source="trained", model="look-both-ways-2")
-    assert "Look both ways: 2 heads · layer 0" in page_text(at)
-    assert links(at)["Explore's layer"] == "seed=8&head=2"
-    at = to_page(at, "steps", seed="8", head="2")
-    assert held(at)["seed"] == 8 and held(at)["follow_head"] == 2 and not at.exception
-    assert links(at)["A model's layer"] == "source=trained&model=look-both-ways-2"
+@pytest.mark.parametrize("name", [name for name in OF_LAYER if name not in ("explore", "models")])
+def test_every_page_of_a_layer_begins_with_the_choice_of_a_source(name):
+    at = page(name, seed="8")
+    at = set_to(at, "view_source", "trained")
+    assert not at.exception and at.query_params["source"] == "trained"
+    at = set_to(at, "view_source", "random")
+    assert held(at)["seed"] == 8 and not at.exception
+    at = set_to(at, "view_source", "tiny")
+    assert not at.exception and not at.error and at.query_params["case"] == "tiny"
 
 
 def test_a_layer_is_chosen_in_the_sidebar():

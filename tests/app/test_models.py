@@ -43,10 +43,10 @@ OWN = "<bos> m a r c h i n g m a r c h"
 
 # What a person does to the page of the induction model, widget by widget, and the settings that this means.
 CHANGES = [
-    ({"source_model": "look-both-ways-2"}, {"model": "look-both-ways-2"}),
-    ({"source_snapshot": 100}, {"snapshot": 100}),
-    ({"source_batch_size": 2, "source_seed": 9}, {"batch_size": 2, "seed": 9}),
-    ({"source_words": OWN}, {"words": OWN}),
+    ({"model": "look-both-ways-2"}, {"model": "look-both-ways-2"}),
+    ({"snapshot": 100}, {"snapshot": 100}),
+    ({"batch_size": 2, "seed": 9}, {"batch_size": 2, "seed": 9}),
+    ({"words": OWN}, {"words": OWN}),
     ({"what_if_off": [(0, 1), (1, 2)]}, {"interventions": "0:1=zero 1:2=zero"}),
     ({"what_if_way": "mean", "what_if_off": [(1, 0)]}, {"interventions": "1:0=mean"}),
     ({"what_if_off": [(1, 0)], "what_if_way": "uniform"}, {"interventions": "1:0=uniform"}),
@@ -167,10 +167,10 @@ def test_wrong_answers_are_struck_out_beside_the_right_ones():
 @pytest.mark.parametrize(
     ("moves", "said"),
     [
-        ({"source_seed": -1}, "seed = -1: must be a whole number from 0"),
-        ({"source_batch_size": 65}, "batch_size = 65: must be a whole number from 1 to 64"),
-        ({"source_words": "<bos> 5"}, "words = <bos> 5: holds '5' where the model cannot read it"),
-        ({"source_words": "<bos> " + "a " * 32}, "the model knows 32 positions"),
+        ({"seed": -1}, "seed = -1: must be a whole number from 0"),
+        ({"batch_size": 65}, "batch_size = 65: must be a whole number from 1 to 64"),
+        ({"words": "<bos> 5"}, "words = <bos> 5: holds '5' where the model cannot read it"),
+        ({"words": "<bos> " + "a " * 32}, "the model knows 32 positions"),
     ],
 )
 def test_a_wrong_value_is_named_and_stays_to_be_mended(moves, said):
@@ -179,24 +179,25 @@ def test_a_wrong_value_is_named_and_stays_to_be_mended(moves, said):
     for name, value in moves.items():
         set_to(at, name, value)
     assert said in errors(at)[0].replace("**", "")
-    assert sent(at) == before and at.query_params == {"seed": "3"}
+    assert sent(at) == before
+    assert at.query_params.get("seed") == (None if "seed" in moves else "3"), "what breaks the rule of its field spells nothing"
     assert all(held(at)[name] == value for name, value in moves.items())
-    set_to(at, "source_snapshot", 100)
+    set_to(at, "snapshot", 100)
     assert said in errors(at)[0].replace("**", ""), "another change does not hide it"
     for name in moves:
-        set_to(at, name, {"source_seed": 8, "source_batch_size": 2, "source_words": OWN}[name])
+        set_to(at, name, {"seed": 8, "batch_size": 2, "words": OWN}[name])
     assert not at.error
 
 
 def test_what_is_wrong_goes_with_the_model_and_with_its_widget():
-    at = set_to(models(), "source_words", "5")
-    set_to(at, "source_model", "look-both-ways-2")
-    assert not at.error and held(at)["source_words"] == ""
-    set_to(at, "source_seed", -1)
-    set_to(at, "source_words", "a b c")  # which takes the seed's place
-    assert not at.error and "source_seed" not in held(at)
-    set_to(at, "source_words", "")
-    assert held(at)["source_seed"] == 0
+    at = set_to(models(), "words", "5")
+    set_to(at, "model", "look-both-ways-2")
+    assert not at.error and held(at)["words"] == ""
+    set_to(at, "seed", -1)
+    set_to(at, "words", "a b c")  # which takes the seed's place
+    assert not at.error and "seed" not in held(at)
+    set_to(at, "words", "")
+    assert held(at)["seed"] == 0
 
 
 def test_what_if_says_what_it_costs():
@@ -229,7 +230,7 @@ def test_what_cannot_be_is_named_and_nothing_changes(name, value, said):
     set_to(at, name, value)
     assert said in errors(at)[0]
     assert sent(at) == before and held(at)[name] == value
-    set_to(at, "source_model", "reverse-or-shift")  # the next model begins as it is
+    set_to(at, "model", "reverse-or-shift")  # the next model begins as it is
     assert shows(at, Trained("reverse-or-shift"))
     assert held(at)["what_if_off"] == []
 
@@ -237,12 +238,12 @@ def test_what_cannot_be_is_named_and_nothing_changes(name, value, said):
 @pytest.mark.parametrize(
     ("name", "text", "button", "right"),
     [
-        ("source_batch_size", "1,5", "batch_size = 2", {"batch_size": 2}),
-        ("source_batch_size", "100", "batch_size = 64", {"batch_size": 64}),
-        ("source_batch_size", "", "batch_size = 1", {"batch_size": 1}),
-        ("source_seed", "0x10", "seed = 16", {"seed": 16}),
-        ("source_seed", "-3", "seed = 0", {}),
-        ("source_words", "a a a a a", "words = ", {"words": "<bos> a a a a a"}),
+        ("batch_size", "1,5", "batch_size = 2", {"batch_size": 2}),
+        ("batch_size", "100", "batch_size = 64", {"batch_size": 64}),
+        ("batch_size", "", "batch_size = 1", {"batch_size": 1}),
+        ("seed", "0x10", "seed = 16", {"seed": 16}),
+        ("seed", "-3", "seed = 0", {}),
+        ("words", "a a a a a", "words = ", {"words": "<bos> a a a a a"}),
         ("what_if_temperature", "2,5", "temperature = 2.5", {"interventions": "0:temperature=2.5 1:temperature=2.5"}),
         ("what_if_keys", "3, x", "tokens masked = 3", {"interventions": "0:keys=3 1:keys=3"}),
         ("what_if_keys", "1e3", "interventions = ", {}),
@@ -270,25 +271,25 @@ def test_the_way_in_which_heads_go_off_waits_for_one_and_all_is_undone_at_once()
 def test_training_is_played_step_by_step_and_back_does_not_lead_through_it():
     at = press(models(model="look-both-ways-2"), "Play the training")
     every = steps("look-both-ways-2")
-    assert held(at)["source_snapshot"] == every[0] and "Stop" in [button.label for button in at.button]
+    assert held(at)["snapshot"] == every[0] and "Stop" in [button.label for button in at.button]
     seen = []
     while at.session_state.get("playing"):
-        seen.append(held(at)["source_snapshot"])
+        seen.append(held(at)["snapshot"])
         at.session_state["next_at"] = 0  # it was looked at for long enough
         at.run()
     assert [a < b for a, b in pairwise(seen)] == [True] * (len(every) - 2)
     assert seen == list(every[:-1])
-    assert held(at)["source_snapshot"] == every[-1] and shows(at, Trained("look-both-ways-2"))
+    assert held(at)["snapshot"] == every[-1] and shows(at, Trained("look-both-ways-2"))
     assert at.query_params == {"model": "look-both-ways-2"}
 
 
 def test_playing_stops_where_it_is():
     at = press(models(), "Play the training")
     at.session_state["next_at"] = 0
-    step = held(at.run())["source_snapshot"]
+    step = held(at.run())["snapshot"]
     at = press(at, "Stop")
     at.session_state["next_at"] = 0
-    assert held(at.run())["source_snapshot"] == step == steps("induction")[1]
+    assert held(at.run())["snapshot"] == step == steps("induction")[1]
     assert at.query_params == {"snapshot": str(step)}
 
 
@@ -309,7 +310,7 @@ def test_a_layer_is_chosen():
     assert at.query_params == {"layer": "1"}
     assert shows(at, Trained(), View(layer=1))
     assert "q [N 4, H 4, L 32, D 16]" in read(at, "shapes")
-    set_to(at, "source_model", "look-both-ways-2")  # which has one
+    set_to(at, "model", "look-both-ways-2")  # which has one
     assert len([one for one in figure(at)["data"] if one["type"] == "heatmap"]) == 2 + 2, "the strip stands in the picture"
     np.testing.assert_array_equal(
         decoded([one for one in figure(at)["data"] if one["type"] == "heatmap"][-1]["z"]),
@@ -409,14 +410,10 @@ def test_a_beside_b_with_the_accuracy_of_a():
         ({"seed": "x", "batch_size": "2"}, {"batch_size": 2}, "seed = x"),
         ({"seed": "5", "batch_size": "900"}, {"seed": 5}, "batch_size = 900"),
         ({"model": "gpt", "seed": "5"}, {"seed": 5}, "model = gpt: must be one of induction"),
-        ({"snapshot": "33", "seed": "5"}, {"seed": 5}, "snapshot = 33: is no step after which induction was kept"),
-        ({"model": "look-both-ways-2", "words": "a b z"}, {"model": "look-both-ways-2"}, "words = a b z: holds 'z'"),
         ({"interventions": "foo", "seed": "5"}, {"seed": 5}, "interventions = foo: must be written LAYER:WHAT"),
-        ({"interventions": "4:0=zero", "seed": "5"}, {"seed": 5}, "names layer 4, and induction has 2"),
-        ({"source": "paper", "seed": "5"}, {"seed": 5}, "source = paper: must be one of trained, pretrained, file"),
+        ({"source": "paper", "seed": "5"}, {"seed": 5}, "source = paper: must be trained or pretrained"),
         ({"sed": "3", "seed": "5"}, {"seed": 5}, "is seed meant?"),
         ({"scale": "cubic", "seed": "5"}, {"seed": 5}, "scale = cubic"),
-        ({"snapshot": "33", "words": "q", "seed": "5"}, {"seed": 5}, "words = q"),
     ],
     ids=lambda value: ",".join(value) if isinstance(value, dict) else None,
 )
@@ -428,7 +425,23 @@ def test_a_bad_value_of_an_address_falls_back_alone(address, stands, named):
     assert named in note
     for name, value in stands.items():
         assert f"{name} = {value}" not in note
-    assert not set_to(at, "source_words", "a b c" if "model" in stands else OWN).warning, "until something is changed"
+    assert not set_to(at, "words", "a b c" if "model" in stands else OWN).warning, "until something is changed"
+
+
+@pytest.mark.parametrize(
+    ("address", "shown", "said"),
+    [
+        ({"snapshot": "33", "seed": "5"}, {"seed": 5}, "snapshot = 33: is no step after which induction was kept"),
+        ({"model": "look-both-ways-2", "words": "a b z"}, {"model": "look-both-ways-2"}, "words = a b z: holds 'z'"),
+        ({"interventions": "4:0=zero", "seed": "5"}, {"seed": 5}, "names layer 4, and induction has 2"),
+    ],
+)
+def test_values_of_an_address_that_do_not_go_together_are_said_and_the_others_are_shown(address, shown, said):
+    at = models(**address)
+    assert said in errors(at)[0].replace("**", "") and "Not current." in page_text(at)
+    assert sent(at) == sent(models(**to_address(Trained, **shown)))
+    assert at.query_params == address, "a class can be sent to it"
+    assert not press(at, next(unescaped(button.label) for button in at.get("button") if button.key == "nearest_0")).error
 
 
 def test_an_address_that_points_beyond_the_model_says_so_until_something_changes():
@@ -455,32 +468,40 @@ def test_what_is_pinned_must_be_such_settings():
 
 
 def test_back_returns_to_what_was_set_then():
-    at = set_to(models(), "source_seed", 11)
+    at = set_to(models(), "seed", 11)
     set_to(at, "view_layer", 1)
     at.query_params = {"seed": "11"}
     assert shows(at.run(), Trained(seed=11))
     at.query_params = {}
     assert shows(at.run(), Trained())
-    assert held(at)["source_seed"] == 0 and held(at)["view_layer"] == 0
+    assert held(at)["seed"] == 0 and held(at)["view_layer"] == 0
 
 
 # From page to page
 
 
-def test_each_page_is_found_as_it_was_left():
-    at = opened(seed="11", head="2", scale="log")
-    explored = sent(at)
-    at = to_page(at, "models")
-    assert shows(at, Trained()) and held(at)["source_seed"] == 0
-    set_to(at, "source_seed", 5)
-    set_to(at, "view_layer", 1)
+def test_each_source_is_found_as_it_was_left():
+    at = opened(seed="11", order="entropy", scale="log")
+    at = set_to(at, "view_source", "trained")
+    assert shows(at, Trained(), View(scale="log")) and held(at)["seed"] == 0
+    set_to(at, "seed", 5)
     set_to(at, "what_if_off", [(1, 2)])
     changed = sent(at)
-    at = to_page(at, "explore", **address_in_link(at.run(), "Explore"))
-    assert sent(at) == explored and held(at)["seed"] == 11
-    at = to_page(at, "models", **address_in_link(at, "Models"))
+    at = set_to(at, "view_source", "random")
+    assert held(at)["seed"] == 11 and at.query_params == {"seed": "11", "scale": "log"}
+    at = set_to(at, "view_source", "trained")
     assert sent(at) == changed
-    assert shows(at, Trained(seed=5, interventions="1:2=zero"), View(layer=1))
+
+
+def test_the_page_of_models_and_explore_look_at_the_same():
+    at = models(seed="5", layer="1")
+    seen = sent(at)
+    address = address_in_link(at, "Explore")
+    assert address == {"source": "trained", "seed": "5", "layer": "1"}
+    at = to_page(at, "explore", **address)
+    assert sent(at) == seen and at.query_params == address
+    at = set_to(to_page(at, "models", seed="5", layer="1"), "view_source", "random")
+    assert at.query_params["source"] == "random" and held(at)["seed"] == 7
 
 
 def address_in_link(at, page):
@@ -526,8 +547,8 @@ def test_a_file_on_the_command_line_that_is_none_is_named(tmp_path, monkeypatch)
 
 def test_after_a_walk_to_another_source_and_back_the_picture_is_that_of_its_address():
     at = set_to(models(), "view_picture", "lines")
-    at = press(set_to(at, "source_batch_size", 8), "Pin as A")
-    at = set_to(set_to(set_to(at, "source_batch_size", 9), "source_snapshot", 70), "view_item", 3)
+    at = press(set_to(at, "batch_size", 8), "Pin as A")
+    at = set_to(set_to(set_to(at, "batch_size", 9), "snapshot", 70), "view_item", 3)
     at = whole(next(one for one in at.button if one.key == "change_0").click().run())
     assert at.query_params["pinned"] == "batch_size=8" and figure(at) == figure(models(**at.query_params))
     at = set_to(at, "view_source", "file")

@@ -75,7 +75,7 @@ def test_what_was_wanted_comes_back_when_it_divides_again():
 
 
 def test_the_tiny_case_has_its_own_heads_where_only_divisors_are_offered():
-    at = set_to(opened(divisors="1"), "case", "tiny")
+    at = set_to(opened(divisors="1"), "view_source", "tiny")
     assert held(at)["divisor"] == 2 and "H 2" in read(at, "shapes") and not at.get("error")
 
 
@@ -127,9 +127,9 @@ def test_beside_a_the_chosen_cell_says_both_and_the_change():
 
 
 def test_the_tiny_case_comes_and_goes_without_loss():
-    at = set_to(opened(embed_dim="64", seed="11", causal="1"), "case", "tiny")
+    at = set_to(opened(embed_dim="64", seed="11", causal="1"), "view_source", "tiny")
     assert "q, k, v [N 1, H 2, L 3, D 2]" in read(at, "shapes")
-    at = set_to(at, "case", "random")
+    at = set_to(at, "view_source", "random")
     assert (held(at)["embed_dim"], held(at)["seed"], held(at)["causal"]) == (64, 11, True)
 
 

@@ -8,7 +8,7 @@ from torch import nn
 
 import mha_viz as mv
 from mha_viz import Settings, View
-from mha_viz.app.places import PAGES
+from mha_viz.app.session import PAGES
 from mha_viz.core.attend import attend
 from mha_viz.core.batch import Batch
 from mha_viz.core.layer import Layer

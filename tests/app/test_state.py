@@ -1,10 +1,11 @@
 """What a person has set, right or wrong, without a page: fields, switches, addresses, Back."""
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mha_viz import Settings, Trained, View, Wrong
+from mha_viz.app.session import OF_LAYER, named, unnamed
 from mha_viz.app.state import Form, Looking, Place
 from mha_viz.settings import to_address
 from mha_viz.settings.profile import Profile
@@ -121,15 +122,16 @@ def test_the_tiny_case_is_a_source_that_its_own_field_tells(looking):
     assert again.kind is SOURCES["tiny"] and again.form.settings() == looking.form.settings()
 
 
-@pytest.mark.parametrize("default", [None, "trained"])
+@pytest.mark.parametrize("page", OF_LAYER)
 @pytest.mark.parametrize("name", [name for name, kind in SOURCES.items() if kind.in_address])
-def test_an_address_leads_back_to_its_source(name, default):
+def test_an_address_leads_back_to_its_source(name, page):
+    """Also at the former address of models, where a bare one means a shipped model."""
     looking, again = Looking(), Looking()
     looking.choose(name)
-    address = looking.address(default)
-    assert again.read(address, default) == []
+    address = unnamed(looking.address(), page)
+    assert again.read(named(address, page)) == []
     assert again.kind is looking.kind and again.form.settings() == looking.form.settings()
-    assert address == {} or name not in ((default or "random"),)
+    assert (address == {}) == (name == (OF_LAYER[page] or "random"))
 
 
 def test_an_address_of_no_source_falls_back_and_says_so(looking):
@@ -192,6 +194,20 @@ def test_two_quick_changes_and_then_back_to_the_bare_address():
     assert form.settings() == Profile()
 
 
+def test_what_goes_together_of_an_address_is_good(form):
+    form.read({"num_heads": "7", "seed": "3", "source_padding": "1"})
+    assert form.good == Settings(seed=3)
+    with pytest.raises(Wrong):
+        form.settings()
+
+
+def test_a_wrong_value_that_no_widget_shows_is_forgotten(form):
+    form.put("batch_size", "x")
+    form.put("seed", "4")
+    form.forget_wrong("batch_size", "seed")
+    assert form.settings() == Settings(seed=4)
+
+
 def test_notes_hold_until_something_is_changed(form):
     place = Place(form)
     place.arrive({"seed": "x"}, False)
@@ -207,6 +223,7 @@ def fields_of(kind):
     return st.fixed_dictionaries({}, optional={name: one for name, one in values.items() if name in kind.__dataclass_fields__})
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(fields_of(Settings))
 def test_whatever_is_set_its_address_sets_again(values):
     looking, again = Looking(), Looking()
@@ -215,7 +232,7 @@ def test_whatever_is_set_its_address_sets_again(values):
     again.read(address)
     assert again.address() == address
     try:
-        settings = looking.form.settings()
+        found = looking.form.settings()
     except Wrong:
         return
-    assert again.form.settings() == settings and address == to_address(**vars(settings))
+    assert again.form.settings() == found and address == to_address(**vars(found))

@@ -5,7 +5,7 @@ import statistics
 
 from playwright.sync_api import sync_playwright
 
-from mha_viz.app.places import PAGES
+from mha_viz.app.session import PAGES
 from tests.bench.clock import Row
 from tests.bench.serving import serving
 from tests.conftest import QUIET

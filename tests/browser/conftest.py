@@ -4,7 +4,7 @@ from urllib.parse import urlparse
 
 import pytest
 
-from mha_viz.app.places import PAGES
+from mha_viz.app.session import PAGES
 from tests.browser.person import PATIENCE, Person
 
 USUAL_SIZE = {"width": 1440, "height": 900}

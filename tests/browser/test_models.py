@@ -15,7 +15,7 @@ pytestmark = pytest.mark.browser
 
 
 class Reader(Person):
-    PATH, SEED = "models", "source_seed"
+    PATH, SEED = "models", "seed"
 
     def upload(self, name, data, key="upload"):
         self.widget(key).locator("input[type=file]").set_input_files({"name": name, "mimeType": "", "buffer": data})
@@ -33,7 +33,7 @@ class Reader(Person):
 
     def step(self):
         """The training step that the slider stands at."""
-        return int(self.widget("source_snapshot").get_by_role("slider").get_attribute("aria-valuetext"))
+        return int(self.widget("snapshot").get_by_role("slider").get_attribute("aria-valuetext"))
 
 
 @pytest.fixture
@@ -148,21 +148,21 @@ def test_training_here_shows_how_far_it_is_and_ends_with_its_dialog(person):
 
 def test_back_leads_over_pages_as_one_went(person):
     seed = person.go()
-    person.type("source_seed", "11")
-    person.arrives("/models?seed=11", "source_seed", "11")
+    person.type("seed", "11")
+    person.arrives("/models?seed=11", "seed", "11")
     links = person.widget("pages")
     links.get_by_text("Explore").click()
     person.arrives("/", "seed", "7")
     person.type("seed", "12")
     person.arrives("/?seed=12", "seed", "12")
     links.get_by_text("Models").click()
-    person.arrives("/models?seed=11", "source_seed", "11")
+    person.arrives("/models?seed=11", "seed", "11")
     eventually(shows, person, traces(seed=11))
     for url, key, held in (
         ("/?seed=12", "seed", "12"),
         ("/", "seed", "7"),
-        ("/models?seed=11", "source_seed", "11"),
-        (f"/models?seed={seed}", "source_seed", str(seed)),
+        ("/models?seed=11", "seed", "11"),
+        (f"/models?seed={seed}", "seed", str(seed)),
     ):
         person.page.go_back()
         person.arrives(url, key, held)

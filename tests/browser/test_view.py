@@ -165,9 +165,9 @@ def test_only_heads_that_divide(person):
 
 def test_the_tiny_case_and_back(person):
     settings = follow(person)
-    person.pick("case", "tiny case, worked by hand")
+    person.pick("view_source", "tiny case, worked by hand")
     eventually(lambda: person.tiles().shape == (4, 3, 3))
     assert person.holds("embed_dim") == "4" and person.holds("num_heads") == "2"
-    person.pick("case", "untrained layer, random weights")
+    person.pick("view_source", "untrained layer, random weights")
     eventually(picture_is, person, settings)
     assert person.holds("seed") == str(settings.seed)

@@ -19,8 +19,8 @@ def folder(tmp_path):
 def typed(name):
     """The page on which somebody has typed ``name`` for a model."""
     at = models(source="pretrained")
-    next(box for box in at.selectbox if box.key == "source_name").options.append(name)  # which a browser adds by itself
-    return set_to(at, "source_name", name)
+    next(box for box in at.selectbox if box.key == "name").options.append(name)  # which a browser adds by itself
+    return set_to(at, "name", name)
 
 
 def looked_into(at):
@@ -63,4 +63,4 @@ def test_a_folder_that_is_served_is_opened_from_an_address(folder, monkeypatch):
 
 def test_what_a_folder_is_called_is_kept_in_full(folder):
     at = typed(f"{folder}/../{folder.rpartition('/')[2]}")
-    assert held(at)["source_name"] == folder
+    assert held(at)["name"] == folder

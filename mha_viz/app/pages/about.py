@@ -4,7 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from mha_viz.app.places import enter
+from mha_viz.app.session import enter
 
 
 def page():

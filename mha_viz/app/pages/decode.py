@@ -4,23 +4,23 @@ from dataclasses import replace
 
 import streamlit as st
 
-from mha_viz.app import draft
-from mha_viz.app import drawing as form
+from mha_viz.app import drawing
 from mha_viz.app.drawing import CHOICES, draw, heard
 from mha_viz.app.fragment import fragment
-from mha_viz.app.looked_at import begin, of_model, say_of_model, say_what_is_wrong, to_save, told, write_address
+from mha_viz.app.looked_at import UNCHANGED, begin_whole, notes, say_what_is_wrong, to_save, told
 from mha_viz.app.looked_at import current as looked_at
 from mha_viz.app.number_field import number_field
+from mha_viz.app.panels import panel_of
 from mha_viz.app.parts.decode_numbers import beside_each_other, cache_grows, compared, differences, step_in_words, works
 from mha_viz.app.parts.messages import say_not_current, say_notes, say_with_mends, say_wrong, say_wrong_view
 from mha_viz.app.parts.save import OnScreen, keep_for_saving, save
 from mha_viz.app.parts.timed import timings
 from mha_viz.app.parts.toolbar import change, lazy_popover, show
+from mha_viz.app.session import looking, write_address
 from mha_viz.app.visitor import visitor
-from mha_viz.app.warm import kept, synthetic_trace
+from mha_viz.app.warm import kept
 from mha_viz.core.rules import Wrong, divisors
 from mha_viz.export.markdown import plain
-from mha_viz.settings import Settings
 from mha_viz.settings.view import DTYPES
 
 OWN = ("prompt", "kv_heads", "token", "cache_dtype")  # what a person sets here, and not in the sidebar
@@ -28,60 +28,59 @@ BAR = ["toolbar", "stage"]
 
 
 def page():
-    if not begin("decode"):
+    if not begin_whole("decode", part=UNCHANGED):
         return
-    missing = of_model() and lacks(looked_at().trace)
+    looked = looked_at(UNCHANGED)
+    missing = lacks(looked)
     if missing:
-        say_what_is_wrong()
-        st.html(told(looked_at()))
+        say_what_is_wrong(looked)
+        st.html(told(looked))
         st.info(f"Nothing is decoded here. {plain(missing)}", icon=":material/info:")
         write_address()
         return
-    head, tools, shown = form.rooms("above", "toolbar", "stage")
+    head, tools, shown = drawing.rooms("above", "toolbar", "stage")
     with head:
         above()
     with tools:
         toolbar()
     with shown:
         stage()
-    form.drawn()
+    drawing.drawn()
 
 
-def lacks(trace):
+def lacks(looked):
+    """Why the layer cannot be decoded, None where it can, or where its settings can be made such that it can."""
     from mha_viz.analysis.decoding import why_not_decoded
 
-    return why_not_decoded(trace)
+    return None if looked.of.kind.seeded else why_not_decoded(looked.trace)
 
 
 @fragment(key="above")
 def above():
     """What is said of what is set, and what this page is about."""
-    found, wrong = current()
+    _, looked, wrong = current()
     with st.container(key="messages"):
-        if wrong and (wrong.argument in OWN or of_model()):
+        if wrong is not None and wrong.argument in OWN:
             say_with_mends(wrong, mend)
-        elif wrong:
-            say_wrong(wrong)
-            say_not_current(st.session_state.decoded[0], draft.values())
-        if of_model():
-            say_of_model()
-        else:
-            say_notes(draft.notes(found.full))
-    says = "" if of_model() or st.session_state.decoded[0].causal else " Causal is set here, whatever the sidebar says."
+        elif wrong is not None:
+            say_wrong(wrong, panel_of(looked.of.kind))
+            say_not_current(looking().form)
+        say_notes(notes(looked.of))
+    causal = getattr(looked.settings, "causal", True)
+    says = "" if causal else " Causal is set here, whatever the sidebar says."
     st.html(
         "<p class='mode'>The same tokens <b>all at once</b> with a causal mask, as in training, and <b>one at a time</b> with a KV cache, "
         f"as in generating.{says}</p>"
     )
-    if of_model():
-        st.html(told(looked_at()))
+    st.html(told(looked))
 
 
 @fragment(key="toolbar")
 def toolbar():
     """Which batch item, how the cache is kept, and the way from token to token."""
     say_wrong_view("prompt")
-    found, _ = current()
-    view, token, batch = st.session_state.view, token_of(found), found.decoding.batch
+    found, *_ = current()
+    view, token, batch = looking().view, token_of(found), found.decoding.batch
     with st.container(horizontal=True, vertical_alignment="bottom", key="decode_bar"):
         item = item_of(found)
         visible = {"label_visibility": "visible", "rerun": CHOICES}
@@ -126,8 +125,8 @@ def stage():
     from mha_viz.components import live, measured_width
     from mha_viz.figures.decoding import cache, describe_cache
 
-    found, _ = current()
-    view, token, item = st.session_state.view, token_of(found), item_of(found)
+    found, *_ = current()
+    view, token, item = looking().view, token_of(found), item_of(found)
     look = {"theme": st.context.theme.type or "light", "width": measured_width("decoding")}
     with st.container(key="stage"):
         st.html(step_in_words(found, token, item) + compared(found, token, item))
@@ -145,15 +144,14 @@ def stage():
 
 def keep(found, token, item):
     """What can be saved of this step: the picture of new and kept, of what is decoded now."""
-    from mha_viz.analysis.decoding import decodable
-
-    looked, decoding = looked_at(), found.decoding
-    if not of_model():
-        settings = decodable(st.session_state.decoded[0])
-        looked = replace(looked, settings=settings, trace=synthetic_trace(replace(settings, batch_first=True)))
+    decoding = found.decoding
+    _, looked, _ = current()
+    causal = looked.of.kind.to_decode(looked.settings)
+    if causal is not None:
+        looked = replace(looked, of=panel_of(looked.of.kind).open(causal[0]))
     grouped = decoding.num_kv_heads if decoding.num_kv_heads < decoding.layer.num_heads else None
     how = {"prompt": decoding.steps[0].stop, "kv_heads": grouped, "cache_dtype": decoding.dtype, "token": token, "item": item}
-    shown = to_save(looked, replace(st.session_state.view, **how))
+    shown = to_save(looked, replace(looking().view, **how))
     keep_for_saving(OnScreen(shown, "decode", "decoding", f"decode-token{token}-item{item}"))
 
 
@@ -165,7 +163,7 @@ def choose(choices):
 
 def go(steps):
     """To another step; before the first and after the last there is none."""
-    found, _ = current()
+    found, *_ = current()
     decoding = found.decoding
     step = min(max(found.step_of(token_of(found)) + steps, 0), len(decoding.steps) - 1)
     change(token=decoding.steps[step].stop - 1)
@@ -174,37 +172,29 @@ def go(steps):
 
 def item_of(found):
     """The batch item that is looked at; the first where the View's is beyond the batch."""
-    item = st.session_state.view.item
+    item = looking().view.item
     return item if item < found.decoding.batch.N else 0
 
 
 def token_of(found):
     """The newest token of the step that is looked at: the View's, or the middle one."""
-    L, token = found.decoding.batch.L, st.session_state.view.token
+    L, token = found.decoding.batch.L, looking().view.token
     token = token if token is not None and token < L else L // 2
     return max(token, found.decoding.steps[0].stop - 1)
 
 
 def current():
-    """The Beside of what is set, and None; the last good one where it breaks a rule, and the Wrong."""
-    from mha_viz.analysis.decoding import decodable
-
-    state, view = st.session_state, st.session_state.view
+    """(the Beside of what is set, the LookedAt that it is of, None); the last good ones where what is set breaks a rule, and the Wrong."""
+    looked, view, last = looked_at(UNCHANGED), looking().view, visitor().holds.get("decoded_last")
     how = {"prompt": view.prompt, "num_kv_heads": view.kv_heads, "dtype": view.cache_dtype}
-    if of_model():
-        trace = looked_at().trace
-        try:
-            return decoded_model(trace, how), None
-        except Wrong as wrong:
-            return decoded_model(trace, {}), renamed(wrong)
     try:
-        settings = draft.settings()
-        found = decoded(decodable(settings), **how)
+        found = decoded(looked, how)
     except Wrong as wrong:
-        settings, how = state.setdefault("decoded", (Settings(), {}))
-        return decoded(decodable(settings), **how), renamed(wrong)
-    state.decoded = settings, how
-    return found, None
+        of_this = last is not None and last[0].of.kind is looked.of.kind
+        looked, how = last if of_this else (replace(looked, of=panel_of(looked.of.kind).open(looked.of.kind.made()), index=0), {})
+        return decoded(looked, how), looked, renamed(wrong)
+    visitor().holds["decoded_last"] = looked, how
+    return found, looked, looked.wrong
 
 
 def renamed(wrong):
@@ -221,27 +211,26 @@ def mend(right):
     draw(CHOICES)
 
 
-def decoded_model(trace, how):
-    """The Beside of a model's layer; the last one is kept."""
+def decoded(looked, how):
+    """The Beside of a layer, shared by every session that asks for the same; of a file the last one is kept."""
     from mha_viz.analysis.decoding import beside
 
+    kind, settings = looked.of.kind, looked.settings
+    causal = kind.to_decode(settings)
+    of = looked.of if causal is None else panel_of(kind).open(causal[0])
+    trace, how = of.traces[looked.index], how | (causal[1] if causal else {})
+
+    def make():
+        return beside(trace.layer, trace.batch, **how)
+
+    if kind.in_address:
+        size = 2 * kind.peak(settings)  # once all tokens at once, and once the steps
+        return kept(("decoded", of.settings, looked.index, *how.items()), make, size)
     holds = visitor().holds
-    kept = holds.get("decoded_model")
-    if kept is None or kept[0] is not trace or kept[1] != how:
-        kept = holds["decoded_model"] = trace, how, beside(trace.layer, trace.batch, **how)
-    return kept[2]
-
-
-def decoded(settings, prompt=1, num_kv_heads=None, dtype="float32"):
-    """The Beside of these Settings, shared by every session that asks for the same."""
-    from mha_viz.analysis.decoding import beside
-    from mha_viz.sources.synthetic import peak_of
-
-    how = {"prompt": prompt, "num_kv_heads": num_kv_heads, "dtype": dtype}
-    trace = synthetic_trace(replace(settings, batch_first=True))
-    size = 2 * peak_of(settings)  # once all tokens at once, and once the steps
-    key = "decoded", settings, *how.values()
-    return kept(key, lambda: beside(trace.layer, trace.batch, **how, training=settings.training, seed=settings.seed), size)
+    last = holds.get("decoded")
+    if last is None or last[0] is not trace or last[1] != how:
+        last = holds["decoded"] = trace, how, make()
+    return last[2]
 
 
 page()

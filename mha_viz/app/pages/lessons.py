@@ -4,15 +4,15 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from mha_viz.app.drawing import heard, renew, uninterrupted
+from mha_viz.app.drawing import heard
 from mha_viz.app.parts.messages import say_error, say_notes
 from mha_viz.app.parts.shapes import chosen_number
-from mha_viz.app.places import PAGES, enter
+from mha_viz.app.session import PAGES, arrive, enter, place, write_address
+from mha_viz.app.state import Form
 from mha_viz.app.warm import warm_up
 from mha_viz.core.rules import Wrong
 from mha_viz.export.markdown import plain
-from mha_viz.settings.rules import check, choice, flag, ruled
-from mha_viz.settings.spelling import read, spell, unknown
+from mha_viz.settings.rules import Ruled, choice, flag, ruled
 from mha_viz.studies.lessons import LESSONS
 
 NAMES = tuple(LESSONS)
@@ -24,119 +24,78 @@ PRESENTING = """<style>
 
 
 @dataclass(frozen=True)
-class Place:
+class Asked(Ruled):
     """Which ``lesson``, whether its answer is ``revealed``, and whether it is ``presented`` to a class."""
 
     lesson: str = ruled(NAMES[0], choice(*NAMES))
     revealed: bool = ruled(False, flag)
     presented: bool = ruled(False, flag)
 
-    def __post_init__(self):
-        check(self)
-
 
 def page():
     enter("lessons")
-    notes = arrive()
+    here = arrive("lessons", lambda: Form(Asked))
     warm_up()
-    say_notes(notes)
-    place = st.session_state.lesson_place
-    if place.presented:
+    say_notes(here.notes if here.untouched else [])
+    asked = now()
+    if asked.presented:
         st.html(PRESENTING)
     with st.sidebar:
-        listed(place)
+        listed(asked)
     with st.container(key="lesson"):
-        shown(LESSONS[place.lesson], place)
+        shown(LESSONS[asked.lesson], asked)
     write_address()
 
 
-@uninterrupted()
-def arrive():
-    """Take the address over where a person came by another one; a Wrong for each value of it that is bad, which falls back alone, until
-    somebody goes elsewhere.
-
-    Somebody quick goes on before the browser has heard of the last address: see ``draft.arrive``.
-    """
-    state, query = st.session_state, st.query_params.to_dict()
-    if "lesson_place" in state:
-        as_written = query == state.get("address", {})
-        if as_written:
-            state.behind = []
-        if as_written or (
-            query in state.get("behind", ()) and (state.with_change or state.lesson_place != state.lesson_written)
-        ):
-            place, notes = state.lesson_arrived
-            return notes if state.lesson_place == place else []
-    renew()
-    fields, notes = {}, []
-    for name, text in query.items():
-        try:
-            if name not in Place.__dataclass_fields__:
-                raise unknown(name, text, Place)
-            fields[name] = read(Place, name, text)
-        except Wrong as wrong:
-            notes.append(wrong)
-    state.lesson_place = state.lesson_written = Place(**fields)
-    state.address, state.behind = query, []
-    state.lesson_arrived = state.lesson_place, notes
-    return notes
-
-
-@uninterrupted()
-def write_address():
-    state, defaults = st.session_state, vars(Place())
-    spelled = {name: spell(value) for name, value in vars(state.lesson_place).items() if value != defaults[name]}
-    state.lesson_written = state.lesson_place
-    if spelled != state.address:
-        state.behind.append(state.address)  # which the browser shows until it hears of this one
-        state.address = spelled
-        st.query_params.from_dict(spelled)
+def now():
+    """What is asked now: every change keeps the rules."""
+    return place("lessons").content.settings()
 
 
 def go(**values):
-    st.session_state.lesson_place = replace(st.session_state.lesson_place, **values)
+    place("lessons").content.change(**values)
 
 
 def leaf(by):
     """Go ``by`` lessons on from where one is by now: keys may be struck faster than the page is drawn."""
-    at = NAMES.index(st.session_state.lesson_place.lesson) + by
+    at = NAMES.index(now().lesson) + by
     if 0 <= at < len(NAMES):
         go(lesson=NAMES[at], revealed=False)
 
 
 def switch(name):
     """Let ``revealed`` or ``presented`` be what it is not by now."""
-    go(**{name: not getattr(st.session_state.lesson_place, name)})
+    go(**{name: not getattr(now(), name)})
 
 
-def listed(place):
+def listed(asked):
     """All lessons, each a click away."""
     st.markdown("**One point each.** Answer the question before you look.")
     for number, (name, lesson) in enumerate(LESSONS.items(), 1):
-        kind = "secondary" if name == place.lesson else "tertiary"
+        kind = "secondary" if name == asked.lesson else "tertiary"
         st.button(
             f"{number}. {lesson.title}", key=f"lesson_{name}", type=kind, on_click=heard(go), kwargs={"lesson": name, "revealed": False}
         )  # fmt: skip
 
 
-def shown(lesson, place):
+def shown(lesson, asked):
     """What to look at, the question, the picture, and the answer once it is asked for."""
-    at = NAMES.index(place.lesson)
+    at = NAMES.index(asked.lesson)
     st.markdown(f"## {at + 1}. {plain(lesson.title)}")
     st.markdown(plain(lesson.look))
     st.markdown(f"**{plain(lesson.question)}**")
     with st.container(horizontal=True, key="lesson_buttons"):
         step("Previous", at, -1, "Left")
-        reveal = "Hide the answer" if place.revealed else "Reveal the answer"
+        reveal = "Hide the answer" if asked.revealed else "Reveal the answer"
         st.button(reveal, key="reveal", type="primary", shortcut="A", on_click=heard(switch), args=("revealed",))
         step("Next", at, +1, "Right")
-        present = "Stop presenting" if place.presented else "Present"
+        present = "Stop presenting" if asked.presented else "Present"
         about = "Large type, nothing but the lesson. Arrow keys lead on and back, A shows the answer, T turns dark or light, P ends it."
         st.button(present, key="present", shortcut="P", help=about, on_click=heard(switch), args=("presented",))
         if st.button("Light / dark", key="theme", shortcut="T", help="Turns the page, and its pictures, dark or light."):
             turn_theme()
     try:
-        if place.revealed:
+        if asked.revealed:
             with st.container(border=True, key="lesson_answer"):
                 with st.spinner("Measuring …"):
                     said = lesson.answered()
@@ -149,11 +108,11 @@ def shown(lesson, place):
     with st.container(horizontal=True, key="lesson_more"):
         if lesson.page:
             st.page_link(
-                f"mha_viz/app/pages/{lesson.page}.py", label=f"Continue in {PAGES[lesson.page]}", icon=":material/arrow_forward:",
-                query_params=lesson.address(),
+                f"mha_viz/app/pages/{lesson.page}.py", label=f"Continue in {PAGES.get(lesson.page, PAGES['explore'])}",
+                icon=":material/arrow_forward:", query_params=lesson.address(),
             )  # fmt: skip
         st.download_button(
-            "Save as one HTML file", lambda: offline(lesson), f"{place.lesson}.html", "text/html", on_click="ignore",
+            "Save as one HTML file", lambda: offline(lesson), f"{asked.lesson}.html", "text/html", on_click="ignore",
             help="For a room without a network: the question, the picture with exact hover, and the answer behind a click.",
         )  # fmt: skip
 
@@ -186,7 +145,7 @@ def picture(lesson):
     view = view if of == lesson.title else lesson.view()
     shown = shown_lesson(lesson, view)
     figure, alt = PAGE.drawn(shown, **look)
-    live(figure, key="picture", alt=alt, on_choose=heard(take, of=lambda: st.session_state.lesson_place.lesson))
+    live(figure, key="picture", alt=alt, on_choose=heard(take, of=lambda: now().lesson))
     st.html(chosen_number(shown.trace, shown.choice, shown.a))
 
 

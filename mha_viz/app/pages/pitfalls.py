@@ -4,75 +4,35 @@ from html import escape
 
 import streamlit as st
 
-from mha_viz.app import draft
-from mha_viz.app import drawing as form
+from mha_viz.app import drawing
 from mha_viz.app.drawing import CHOICES, STAGE, draw, field, give, heard
 from mha_viz.app.fragment import fragment
-from mha_viz.app.looked_at import begin, of_model, say_of_model, told, write_address
+from mha_viz.app.looked_at import BARE, begin_whole, say_what_is_wrong, told
 from mha_viz.app.looked_at import current as looked_at
 from mha_viz.app.number_field import number_field
-from mha_viz.app.panels.random import sequence, sizes, source
-from mha_viz.app.parts.messages import mend, say_error, say_not_current, say_notes, say_with_mends, say_wrong, spelled
+from mha_viz.app.parts.messages import mend, say_error, say_with_mends, spelled
 from mha_viz.app.parts.toolbar import change
-from mha_viz.app.warm import synthetic_trace
+from mha_viz.app.session import looking, write_address
 from mha_viz.core.rules import Wrong
 from mha_viz.export.markdown import plain
-from mha_viz.settings import Settings
-
-LAYER = (
-    "case",
-    "embed_dim",
-    "num_heads",
-    "batch_size",
-    "seq_len",
-    "bias",
-    "seed",
-    "words",
-    "positions",
-)  # what experiments take of it
 
 
 def page():
-    if begin("pitfalls", sidebar):
-        head, tools, shown = form.rooms("above", "toolbar", "stage")
+    if begin_whole("pitfalls", "layer_alone", BARE):
+        head, tools, shown = drawing.rooms("above", "toolbar", "stage")
         with head:
             above()
         with tools:
             symptoms()
         with shown:
             stage()
-        form.drawn()
-
-
-def sidebar():
-    with st.sidebar:
-        layer_controls()
-
-
-@fragment(key="controls")
-def layer_controls():
-    source()
-    sizes()
-    sequence()
-    st.caption(
-        "Experiments run on this layer and the first 8 tokens of its first 3 items; a few bring numbers of their own, and all their "
-        "own masks."
-    )
+        drawing.drawn()
 
 
 @fragment(key="above")
 def above():
     """What is said of what is set, and of an address that points to nothing."""
-    with st.container(key="messages"):
-        if of_model():
-            say_of_model()
-            say_notes(misfits())
-            return
-        settings, wrong = current()
-        if wrong:
-            say_wrong(wrong)
-            say_not_current(settings, draft.values())
-        say_notes(draft.notes(synthetic_trace(layer_of(settings))) + misfits())
+    say_what_is_wrong(looked_at(BARE), misfits())
 
 
 @fragment(key="toolbar")
@@ -112,7 +72,7 @@ def choice():
     """The Pitfall that the View names, and the values of its knobs; the first that is offered where it names none that there is."""
     from mha_viz.analysis.pitfalls.spelling import read_pitfall
 
-    name = st.session_state.view.pitfall or offers()[0]
+    name = looking().view.pitfall or offers()[0]
     try:
         return read_pitfall(name)
     except Wrong:
@@ -123,7 +83,7 @@ def symptom():
     """The symptom that the View names, "" for all, and for one that there is not."""
     from mha_viz.analysis.pitfalls import SYMPTOMS
 
-    named = st.session_state.view.symptom
+    named = looking().view.symptom
     return named if named in SYMPTOMS else ""
 
 
@@ -132,7 +92,7 @@ def misfits():
     from mha_viz.analysis.pitfalls import SYMPTOMS
     from mha_viz.analysis.pitfalls.spelling import read_pitfall
 
-    view, found = st.session_state.view, []
+    view, found = looking().view, []
     try:
         read_pitfall(view.pitfall)
     except Wrong as wrong:
@@ -218,20 +178,16 @@ def experiment(chosen, values):
     """What comes out, and what would have caught it."""
     from mha_viz.analysis.pitfalls import Bench, why_no_bench
 
-    if of_model():
-        looked, wrong = looked_at(), None
-        trace, missing = looked.trace, why_no_bench(looked.trace)
-        st.html(told(looked))
-        if missing:
-            st.info(f"No pitfall can be tried on this layer. {plain(missing)}", icon=":material/info:")
-            return
-    else:
-        settings, wrong = current()
-        trace = synthetic_trace(layer_of(settings))
+    looked = looked_at(BARE)
+    trace, missing = looked.trace, why_no_bench(looked.trace)
+    st.html(told(looked))
+    if missing:
+        st.info(f"No pitfall can be tried on this layer. {plain(missing)}", icon=":material/info:")
+        return
     try:
         found = chosen.run(Bench.of(trace), **values)
     except Wrong as needed:
-        say_needed(needed, wrong is None and not of_model())
+        say_needed(needed, looked.wrong is None)
         return
     st.html(f"<p class='chosen' role='status'><b>Here.</b> {escape(found.sentence)}</p>")
     maps(found)
@@ -246,7 +202,7 @@ def experiment(chosen, values):
 def say_needed(needed, can_mend):
     """What the experiment needs, with a button that sets it."""
     say_error(needed)
-    for one in needed.nearest if can_mend else ():
+    for one in needed.nearest if can_mend and needed.argument in looking().form.raw else ():
         label = ", ".join(f"{name} = {spelled(value)}" for name, value in one.items())
         st.button(plain(label), key="needed", on_click=heard(mend), kwargs=one)
 
@@ -260,7 +216,7 @@ def maps(found):
     with st.container(horizontal=True, key="pitfall_maps"):
         for i, one in enumerate(found.maps):
             st.plotly_chart(
-                small_map(one, scale, theme, st.session_state.view.colors), key=f"pitfall_map_{i}", theme=None, width="content",
+                small_map(one, scale, theme, looking().view.colors), key=f"pitfall_map_{i}", theme=None, width="content",
                 config={"displayModeBar": False}, alt=describe(one),
             )  # fmt: skip
     of_head = found.maps[0].quantity == "weight" and found.maps[0].rows == "query"
@@ -301,29 +257,6 @@ def check(found):
 
 def verdict(objection):
     return "**passes**" if objection is None else f"**fails**: {plain(objection)}"
-
-
-# The layer
-
-
-def current():
-    """The Settings that are set, and None; the last good ones where these break a rule, and the Wrong."""
-    from mha_viz.analysis.pitfalls import check_width
-
-    state = st.session_state
-    try:
-        settings = draft.settings()
-        check_width(settings.embed_dim, settings.num_heads)
-        synthetic_trace(layer_of(settings))
-    except Wrong as wrong:
-        return state.get("tried", Settings()), wrong  # not what Explore showed last, which may be too wide as well
-    state.shown = state.tried = settings
-    return settings, None
-
-
-def layer_of(settings):
-    """These Settings with what experiments have of their own left out: masks, padding, another sequence to attend to, train mode."""
-    return Settings(padding=(), **{name: getattr(settings, name) for name in LAYER})
 
 
 page()

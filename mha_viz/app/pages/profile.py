@@ -5,18 +5,18 @@ from html import escape
 
 import streamlit as st
 
-from mha_viz.app.drawing import heard, uninterrupted
+from mha_viz.app.drawing import field, heard
 from mha_viz.app.measuring import begin, measuring, running
 from mha_viz.app.number_field import number_field
 from mha_viz.app.parts.messages import say_error, say_notes, say_with_mends
 from mha_viz.app.parts.quality_beside import quality_beside
 from mha_viz.app.parts.save import OnScreen, keep_for_saving, save
 from mha_viz.app.parts.toolbar import lazy_popover
-from mha_viz.app.places import enter
+from mha_viz.app.session import arrive, enter, place, write_address
+from mha_viz.app.state import Form
 from mha_viz.app.warm import warm_up
 from mha_viz.core.rules import Wrong
 from mha_viz.export.markdown import plain
-from mha_viz.settings import from_address, parsed, spell
 from mha_viz.settings.environment import CLASS
 from mha_viz.settings.profile import BOTH, Profile
 from mha_viz.settings.view import DTYPES
@@ -40,7 +40,8 @@ FIELDS = {  # name: (how it is asked for, label, help)
 def page():
     enter("profile")
     warm_up()
-    say_notes(arrive())
+    here = arrive("profile", lambda: Form(Profile))
+    say_notes(here.notes if here.untouched else [])
     with st.sidebar:
         controls()
     st.html(
@@ -49,7 +50,7 @@ def page():
     )
     profile, wrong = wanted()
     if wrong is not None:
-        say_with_mends(wrong, hold)
+        say_with_mends(wrong, lambda change: form().change(**change))
     buttons(profile)
     found = measuring("profile")
     if found is not None and found.events is not None:
@@ -59,51 +60,29 @@ def page():
     elif profile is not None:
         st.caption(outlook(profile))
     quality_beside()
-    if profile is not None:
-        write_address(profile)
+    write_address()
 
 
-@uninterrupted()
-def arrive():
-    """Take the address over where a person came by another one; a Wrong for each value that is bad, which falls back alone."""
-    state, query = st.session_state, st.query_params.to_dict()
-    if "profile_set" in state and query in (state.get("address"), {}):
-        return []
-    fields, _, notes = from_address(query, Profile)
-    hold(vars(Profile()) | fields)
-    state.address = query
-    return notes
-
-
-def hold(values):
-    """Let the widgets hold these fields; what they held is kept besides, as a page that is left loses its widgets."""
-    held = {name: spell_kindly(value) for name, value in values.items()}
-    st.session_state.profile_set = st.session_state.get("profile_set", {}) | held
-    for name, value in held.items():
-        st.session_state[KEY(name)] = value
-
-
-def spell_kindly(value):
-    return spell(value).replace(",", ", ")
+def form():
+    """What is set of the Profile."""
+    return place("profile").content
 
 
 def controls():
     """What is measured."""
-    state = st.session_state
     for name, (kind, label, about) in FIELDS.items():
-        state.setdefault(KEY(name), state.profile_set[name])
-        if isinstance(kind, tuple):
-            st.selectbox(label, kind, key=KEY(name), help=about)
-        else:
-            kind(label, key=KEY(name), help=about)
-        state.profile_set[name] = state[KEY(name)]
+        widget, options = (st.selectbox, {"options": kind}) if isinstance(kind, tuple) else (kind, {})
+        field(widget, label, KEY(name), form().raw[name], take, (name,), help=about, **options)
+
+
+def take(value, name):
+    form().put(name, value)
 
 
 def wanted():
     """(the Profile that is set, None), or (None, the Wrong that says what is not right with it)."""
-    held = st.session_state.profile_set
     try:
-        return Profile(**{name: parsed(Profile, name, value) for name, value in held.items()}), None
+        return form().settings(), None
     except Wrong as wrong:
         return None, wrong
 
@@ -171,7 +150,7 @@ def load(uploaded):
         return
     state.profile_name = uploaded.name
     begin("profile", results, None)
-    hold(vars(results.profile))
+    form().change(**vars(results.profile))
 
 
 def shown(results, profile):
@@ -223,15 +202,6 @@ def drawn(results, lengths):
 def told(point):
     heads = "1 head" if point.num_heads == 1 else f"{point.num_heads} heads"
     return f"{heads}, length {point.seq_len:,}, need_weights={point.need_weights}"
-
-
-@uninterrupted()
-def write_address(profile):
-    state, defaults = st.session_state, vars(Profile())
-    found = {name: spell(value) for name, value in vars(profile).items() if value != defaults[name]}
-    if found != state.address:
-        state.address = found
-        st.query_params.from_dict(found)
 
 
 page()

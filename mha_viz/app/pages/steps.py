@@ -5,10 +5,11 @@ from html import escape
 
 import streamlit as st
 
-from mha_viz.app import drawing as form
+from mha_viz.app import drawing
 from mha_viz.app.drawing import CHOICES, draw, field, give, heard
 from mha_viz.app.fragment import fragment
-from mha_viz.app.looked_at import begin, current, file_name, say_what_is_wrong, to_save, write_address
+from mha_viz.app.looked_at import UNCHANGED, begin_whole, file_name, say_what_is_wrong, to_save
+from mha_viz.app.looked_at import current as looked_at
 from mha_viz.app.looked_at import told as told_of_layer
 from mha_viz.app.number_field import number_field, typed
 from mha_viz.app.parts.messages import say_wrong_view
@@ -16,6 +17,7 @@ from mha_viz.app.parts.save import OnScreen, keep_for_saving, save
 from mha_viz.app.parts.shapes import token
 from mha_viz.app.parts.step_words import OF_HEAD, OF_KEY, SHORT, STAGES, formulas, symbols, told
 from mha_viz.app.parts.toolbar import change, lazy_popover, show
+from mha_viz.app.session import looking, write_address
 from mha_viz.core.decimals import prose
 from mha_viz.core.rules import Wrong, whole
 from mha_viz.export.markdown import plain
@@ -26,30 +28,30 @@ MOST = 300  # tokens that a list offers; beyond it their number is typed
 
 
 def page():
-    if not begin("steps"):
+    if not begin_whole("steps", part=UNCHANGED):
         return
     if current().trace.off:
-        say_what_is_wrong()
+        say_what_is_wrong(current())
         st.info(
             "A head is off in this recording, and its numbers are another's: record it with its heads on.",
             icon=":material/info:",
         )
         write_address()
         return
-    head, tools, shown = form.rooms("above", "toolbar", "stage")
+    head, tools, shown = drawing.rooms("above", "toolbar", "stage")
     with head:
         above()
     with tools:
         toolbar_alone()
     with shown:
         stage()
-    form.drawn()
+    drawing.drawn()
 
 
 @fragment(key="above")
 def above():
     """What is said of what is set: what is wrong with it, and what of the address cannot be shown."""
-    say_what_is_wrong()
+    say_what_is_wrong(current())
 
 
 @fragment(key="toolbar")
@@ -58,7 +60,7 @@ def toolbar_alone():
     trace = current().trace
     choice = chosen(trace)
     N, H, L, S = trace.weights.shape
-    together = st.session_state.view.together
+    together = looking().view.together
     with st.container(horizontal=True, vertical_alignment="bottom", key="followed"):
         show(
             "item", st.selectbox, "batch item", choice.item, "visible", rerun=CHOICES, options=list(range(N)),
@@ -68,6 +70,11 @@ def toolbar_alone():
         pick("head", "through", list(heads), -1 if together else choice.head, choose_head, 150, heads.get)
         pick_token("query", "follow query", L, choice.query, trace.query_tokens[choice.item])
         pick_token("key", "numbers for key", S, choice.key, trace.key_tokens[choice.item])
+
+
+def current():
+    """The layer whose steps are shown: as it was trained."""
+    return looked_at(UNCHANGED)
 
 
 def pick(name, label, options, value, take, width, words):
@@ -90,7 +97,7 @@ def pick_token(name, label, count, value, tokens):
 def chosen(trace):
     from mha_viz.analysis import choose
 
-    return choose(trace, st.session_state.view)
+    return choose(trace, looking().view)
 
 
 def choose_head(head):
@@ -135,7 +142,7 @@ def stage():
     keep(step, walked, looked)
     with st.container(key="stage"):
         say_wrong_view()
-        if st.session_state.view.what_if:
+        if looking().view.what_if:
             st.caption("What if is left out here: these are the steps of the layer as it is.")
         ways(walked.steps, step)
         st.html(f"<p class='step-told'>{escape(told(step, walked, trace))}</p>")
@@ -145,8 +152,8 @@ def stage():
         words, key = st.columns([3, 2])
         with words, st.container(key="told"):
             with st.container(horizontal=True, key="languages"):
-                either("language", LANGUAGE_WORDS, st.session_state.view.language)
-            if st.session_state.view.language == "mathematics":
+                either("language", LANGUAGE_WORDS, looking().view.language)
+            if looking().view.language == "mathematics":
                 mathematics(step, walked, trace)
             else:
                 code(step, walked, looked)
@@ -171,13 +178,13 @@ def left_out(walked):
 def walked_now(trace):
     from mha_viz.analysis.walkthrough import walk
 
-    choice, together = chosen(trace), st.session_state.view.together
+    choice, together = chosen(trace), looking().view.together
     return walk(trace, choice.item, None if together else choice.head, choice.query, choice.key, choice.head)
 
 
 def step_of(walked):
     """The step of the View; the softmax in place of a dropout that does not fall, the first where that step is not known."""
-    step = st.session_state.view.step
+    step = looking().view.step
     return step if step in walked.steps else "softmax" if step == "dropout" else walked.steps[0]
 
 
@@ -229,8 +236,9 @@ def code(step, walked, looked):
     from mha_viz.export.code import program, shown_expression, step_lines
     from mha_viz.export.kept import kept, numbers, why_not_kept
 
-    settings, language, together = looked.settings, st.session_state.view.language, walked.head is None
-    if settings is None:
+    seeded = looked.of.kind.seeded
+    settings, language, together = looked.settings, looking().view.language, walked.head is None
+    if not seeded:
         missing = why_not_kept(looked.trace)
         if missing:
             st.info(f"No program can be given here. {plain(missing)}", icon=":material/info:")
@@ -241,10 +249,10 @@ def code(step, walked, looked):
         lines = [*lines, f"print({shown_expression(settings, language, step, together)})"]
     st.code("\n".join(lines), language="python", wrap_lines=True)
     place = {"item": walked.item, "head": walked.shown, "query": walked.query, "together": together}
-    beside = "" if looked.settings is not None else f" beside {settings.file}"
+    beside = "" if seeded else f" beside {settings.file}"
     with st.expander(f"The whole program up to here, which runs as it stands{plain(beside)}"):
         st.code(program(settings, language, step, **place), language="python", height=360)
-        if looked.settings is None:
+        if not seeded:
             st.download_button(
                 f"Save {settings.file}", lambda: numbers(looked.trace), settings.file, "application/octet-stream", on_click="ignore",
                 icon=":material/download:", help="The layer's weights and its input: the program reads it from the folder it is run in.",
@@ -270,7 +278,7 @@ def checks(walked):
 
 
 def written(number):
-    return "" if number is None else f"{prose(number, '.3g')}"
+    return "" if number is None else prose(number, ".3g")
 
 
 def drawn(step, walked, batch_first):
@@ -294,7 +302,7 @@ def drawn(step, walked, batch_first):
 
 def keep(step, walked, looked):
     """What can be saved of this step: its picture, where it has one."""
-    shown = to_save(looked, replace(st.session_state.view, step=step))
+    shown = to_save(looked, replace(looking().view, step=step))
     name = f"step-{step}-item{walked.item}"
     keep_for_saving(OnScreen(shown, "steps", "steps_room", name) if walked.tensors[step] else None)
 

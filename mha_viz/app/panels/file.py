@@ -8,52 +8,91 @@ import streamlit as st
 
 from mha_viz.app.drawing import heard, renew
 from mha_viz.app.number_field import number_field, written
-from mha_viz.app.parts.messages import say_with_mends
+from mha_viz.app.panels.panel import Panel
+from mha_viz.app.parts.messages import say_error, say_with_mends
+from mha_viz.app.session import looking
 from mha_viz.core.decimals import fill, prose
 from mha_viz.core.rules import Wrong
 from mha_viz.export.markdown import plain
 from mha_viz.settings import View
 from mha_viz.settings.environment import FILE
-from mha_viz.sources.files.kind import Opened
+from mha_viz.sources.base import Source
+from mha_viz.sources.files.kind import FILE as KIND
 
 TYPES = ["safetensors", "pt", "pth", "npy", "npz", "txt", "json"]
 
 
-def sidebar():
-    """The upload, and a choice among what was opened before."""
-    state = st.session_state
-    st.file_uploader(
-        "Open a file", TYPES, key="upload", on_change=heard(take_upload, "upload"),
-        help="A recording (recording.save), weights (a state_dict as .safetensors or .pt), or attention maps (.npy, .npz, .safetensors) "
-        "from any framework. A token list (.txt, .json) names the rows and columns of what is open, a list for each batch item or one for "
-        "all; a blank line begins the next. Nothing leaves this machine. Larger files: python -m mha_viz run FILE.",
-    )  # fmt: skip
-    opened = state.setdefault("opened", {})
-    if current() is not None and opened[current()][0].kind == "weights":
+class FilePanel(Panel):
+    def begin(self):
+        """Open the file that the command line named, once in a session: where no address says what to look at, it is looked at first."""
+        state, path = st.session_state, os.environ.get(FILE)
+        if path and "opened" not in state and (looking().kind is self.kind or not st.query_params):
+            from mha_viz.sources.files import look
+
+            looking().choose(self.kind.name)
+            state.opened = {}
+            take(lambda: look(Path(path).name, Path(path)))
+
+    def sidebar(self):
+        """The upload, and a choice among what was opened before."""
         st.file_uploader(
-            "An input for these weights", TYPES[:5], key="input_upload", on_change=heard(take_input, "input_upload"),
-            help="[N, L, E], as .npy, or named query in .npz or .safetensors. Until then they read random numbers.",
+            "Open a file", TYPES, key="upload", on_change=heard(take_upload, "upload"),
+            help="A recording (recording.save), weights (a state_dict as .safetensors or .pt), or attention maps (.npy, .npz, "
+            ".safetensors) from any framework. A token list (.txt, .json) names the rows and columns of what is open, a list for "
+            "each batch item or one for all; a blank line begins the next. Nothing leaves this machine. Larger files: "
+            "python -m mha_viz run FILE.",
         )  # fmt: skip
-    if len(opened) > 1:
-        st.selectbox(
-            "opened", list(opened), key="opened_file", index=list(opened).index(current()), on_change=heard(show, "opened_file")
-        )
+        opened, name = st.session_state.setdefault("opened", {}), current()
+        if name is not None and opened[name][0].kind == "weights":
+            st.file_uploader(
+                "An input for these weights", TYPES[:5], key="input_upload", on_change=heard(take_input, "input_upload"),
+                help="[N, L, E], as .npy, or named query in .npz or .safetensors. Until then they read random numbers.",
+            )  # fmt: skip
+        if len(opened) > 1:
+            index = list(opened).index(name) if name else None
+            st.selectbox("opened", list(opened), key="opened_file", index=index, on_change=heard(show, "opened_file"))
+
+    def open(self, settings):
+        """The Source of an opened file, None where it is not open in this session."""
+        opened = st.session_state.get("opened", {})
+        if settings.file not in opened:
+            return None
+        recording = opened[settings.file][2]
+        return Source(settings.file, recording.traces, settings, tuple(recording.notes), recording.cause)
+
+    def ask(self):
+        if st.session_state.get("wrong_file") is not None:
+            say_error(st.session_state.wrong_file)
+        questions()
+        ask_for_the_rest()
+
+    def nothing(self):
+        name = looking().form.value("file")
+        gone = f"**{plain(name)}** is not open in this session: an address names a file and does not hold it.  \n" if name else ""
+        return f"{gone}Open a file on the left: a recording of your own model, its weights, or its attention maps."
+
+    def about(self, looked):
+        """Which file it is."""
+        found = st.session_state.opened[looked.settings.file][0]
+        st.markdown(f"**{plain(found.name)}** · {found.kind}")
+
+    def inputs(self, looked):
+        """The calls of the same module: each ran on an input of its own."""
+        return [looked.of.traces[i] for i in same_module(looked)]
+
+    def go_to(self, looked, example):
+        return {"layer": same_module(looked)[example.trace]}
+
+
+def same_module(looked):
+    """The layers that are calls of the module that is looked at."""
+    return [i for i, trace in enumerate(looked.of.traces) if trace.name == looked.trace.name]
 
 
 def current():
     """The name of the file that is looked at, None before one is opened."""
-    name = st.session_state.sources.get("file", Opened()).file
+    name = looking().form.raw.get("file")
     return name if name in st.session_state.get("opened", {}) else None
-
-
-def open_named():
-    """Open the file that the command line named, once in a session: where no address says what to look at, it is looked at first."""
-    state, path = st.session_state, os.environ.get(FILE)
-    if path and "opened" not in state and (state.source == "file" or not state.address):
-        state.source, state.opened = "file", {}
-        from mha_viz.sources.files import look
-
-        take(lambda: look(Path(path).name, Path(path)))
 
 
 def take_upload(upload):
@@ -75,9 +114,9 @@ def take(look):
         else:
             state.asked = None
             put(found, {})
-        state.wrong_source = None
+        state.wrong_file = None
     except Wrong as wrong:
-        state.wrong_source = wrong  # what was open stays open
+        state.wrong_file = wrong  # what was open stays open
 
 
 def name_tokens(found, rest=None):
@@ -131,9 +170,9 @@ def take_rest(found, rest):
         return
     try:
         name_tokens(found, rest)
-        state.wrong_source = None
+        state.wrong_file = None
     except Wrong as wrong:
-        state.wrong_source = wrong
+        state.wrong_file = wrong
 
 
 def one_for_all(texts, count):
@@ -158,9 +197,9 @@ def take_input(upload):
     try:
         query = None if upload is None else read_input(upload.name, upload.getvalue())[0]
         state.opened[current()] = found, answers, open_found(found, query=query, **answers)
-        state.wrong_source = None
+        state.wrong_file = None
     except Wrong as wrong:
-        state.wrong_source = wrong
+        state.wrong_file = wrong
 
 
 @dataclass(frozen=True)
@@ -182,7 +221,7 @@ def put(found, answers):
 
     recording = open_found(found, **answers)
     state = st.session_state
-    linked = current() is None and found.name == state.sources.get("file", Opened()).file and state.view != View()
+    linked = current() is None and found.name == looking().form.raw["file"] and looking().view != View()
     state.opened[found.name] = found, answers, recording
     if not linked:  # an address that names the file has said what to look at
         show(found.name)
@@ -190,15 +229,16 @@ def put(found, answers):
 
 def show(name):
     """Look at an opened file, at the cause of what went wrong in it if there is one."""
-    state = st.session_state
+    look = looking()
     renew()
-    state.sources["file"] = Opened(name)
-    cause = state.opened[name][2].cause
+    look.choose(KIND.name)
+    look.form.change(file=name)
+    cause = st.session_state.opened[name][2].cause
     place = {}
     if cause is not None:
         cell = None if cause.query is None else (cause.query, None)
         place = {"layer": cause.trace or 0, "item": cause.item or 0, "head": cause.head, "cell": cell}  # outside attention the first
-    state.view = View(**place)
+    look.view = View(**place)
 
 
 def questions():
@@ -282,9 +322,9 @@ def try_answers(upload, found):
             + fill("off by at most {:.2g} where it reaches {:.3g}: ", best.error, best.size)
             + f"{said}.{beside}"
         )
-        state.wrong_source = None
+        state.wrong_file = None
     except Wrong as wrong:
-        state.wrong_source = wrong
+        state.wrong_file = wrong
 
 
 def in_words(choice):
@@ -297,58 +337,15 @@ def open_asked(found, answers):
     state = st.session_state
     try:
         put(found, answers)
-        state.asked = state.wrong_source = state.fitted = None
+        state.asked = state.wrong_file = state.fitted = None
     except Wrong as wrong:
-        state.wrong_source = wrong
+        state.wrong_file = wrong
 
 
 def forget():
-    st.session_state.asked = st.session_state.wrong_source = None
+    st.session_state.asked = st.session_state.wrong_file = None
 
 
 def recording():
-    """The Recording that is looked at, None before a file is opened."""
-    name = current()
-    return None if name is None else st.session_state.opened[name][2]
-
-
-def nothing():
-    """What is said where nothing is open."""
-    name = st.session_state.sources["file"].file
-    gone = f"**{plain(name)}** is not open in this session: an address names a file and does not hold it.  \n" if name else ""
-    return f"{gone}Open a file on the left: a recording of your own model, its weights, or its attention maps."
-
-
-def title():
-    return current()
-
-
-def about():
-    """Which file it is."""
-    found = st.session_state.opened[current()][0]
-    st.markdown(f"**{plain(found.name)}** · {found.kind}")
-
-
-def trace_of(other, layer):
-    """The Trace of the pinned layer of an opened file; raises Wrong where it is not open any more."""
-    opened = st.session_state.opened
-    if other.file not in opened:
-        raise Wrong("pinned", other.file, "is not open in this session: open the file again.", [{"pinned": None}])
-    traces = opened[other.file][2].traces
-    if layer >= len(traces):
-        raise Wrong("pinned", layer, f"points to layer {layer}, and {other.file} has {len(traces)}.", [{"pinned": None}])
-    return traces[layer]
-
-
-def inputs(layer):
-    """The calls of the same module: each ran on an input of its own."""
-    traces = recording().traces
-    return [trace for trace in traces if trace.name == traces[layer].name]
-
-
-def go_to(example):
-    """Which layer of the View shows the input of an example."""
-    traces = recording().traces
-    layer = st.session_state.view.layer
-    same = [i for i, trace in enumerate(traces) if trace.name == traces[layer].name]
-    return {"layer": same[example.trace]}
+    """The Recording that is looked at."""
+    return st.session_state.opened[current()][2]

@@ -7,58 +7,111 @@ from math import isnan
 
 import streamlit as st
 
-from mha_viz.app import source
-from mha_viz.app.drawing import heard
+from mha_viz.app.drawing import WHOLE, heard
+from mha_viz.app.fields import field
 from mha_viz.app.fragment import fragment
 from mha_viz.app.number_field import number_field
+from mha_viz.app.panels.panel import Panel
 from mha_viz.app.parts.training import train_button
 from mha_viz.app.parts.what_if import what_if
+from mha_viz.app.session import looking
 from mha_viz.app.warm import trained_run
 from mha_viz.core.decimals import prose
 from mha_viz.core.rules import Wrong
+from mha_viz.sources.base import Source
 from mha_viz.sources.models import MODELS, steps
 from mha_viz.sources.models import record as made
+from mha_viz.sources.source import pinned_settings
 from mha_viz.sources.tasks import TASKS
 from mha_viz.sources.trained import MOST_ITEMS, accuracy_name
 
 PACE = 0.7  # seconds that a snapshot is looked at while they are played
 
 
-def sidebar():
-    s = source.settings()
-    source.hold(
-        "model", st.selectbox, "model", with_it=("snapshot", "words", "interventions"), options=list(MODELS),
-        format_func=lambda name: MODELS[name].title,
-        help="Each was trained from random weights by `python -m mha_viz train NAME`.",
-    )  # fmt: skip
-    snapshots(s)
-    st.markdown("**Input**")
-    text = "Words of your own: a line for each sequence. Empty draws them from the seed."
-    source.hold(
-        "words", st.text_area, text, of="model", spell=lambda words: words or "", read=lambda typed: typed.strip() or None, height=88,
-        placeholder=placeholder(s), label_visibility="collapsed", help=vocabulary(s),
-    )  # fmt: skip
-    if s.words is None:
-        left, right = st.columns(2)
-        with left:
-            source.hold(
-                "batch_size", number_field, "sequences", help="How many are drawn, none of them seen in training."
-            )
-        with right:
-            source.hold("seed", number_field, "seed", help="Draws the sequences.")
-    else:
-        source.let_go("batch_size", "seed")
-    what_if_here(s)
-    train_button(s.model)
+class ShippedPanel(Panel):
+    own_what_if = True
+
+    def sidebar(self):
+        form = looking().form
+        held(
+            "model", st.selectbox, "model", with_it=("snapshot", "words", "interventions"), options=list(MODELS),
+            format_func=lambda name: MODELS[name].title,
+            help="Each was trained from random weights by `python -m mha_viz train NAME`.",
+        )  # fmt: skip
+        model = form.value("model")
+        snapshots(model)
+        st.markdown("**Input**")
+        text = "Words of your own: a line for each sequence. Empty draws them from the seed."
+        held(
+            "words", st.text_area, text, of="model", shown=lambda words: words or "", height=88, placeholder=placeholder(model),
+            label_visibility="collapsed", help=vocabulary(model),
+        )  # fmt: skip
+        if form.value("words") is None:
+            left, right = st.columns(2)
+            with left:
+                held("batch_size", number_field, "sequences", help="How many are drawn, none of them seen in training.")
+            with right:
+                held("seed", number_field, "seed", help="Draws the sequences.")
+        else:
+            form.forget_wrong("batch_size", "seed")
+        what_if_here(model, form.value("interventions"))
+        train_button(model)
+
+    def open(self, settings):
+        recording = trained_run(settings).recording
+        return Source(self.kind.called(settings), recording.traces, settings, tuple(recording.notes))
+
+    def title(self, settings):
+        return MODELS[settings.model].title + ("" if settings.snapshot is None else f", after {settings.snapshot:,} steps of training")
+
+    def about(self, looked):
+        """What the model is, how well it does, its training, and what it answers here."""
+        from mha_viz.components import measured_width
+        from mha_viz.figures.curves import curves, describe
+
+        s = looked.settings
+        model = MODELS[s.model]
+        words, picture = st.columns([3, 2], vertical_alignment="top")
+        with words:
+            st.markdown(f"**{model.title}.** {model.shows}")
+            st.html(scores(s))
+            st.html(roles(s))
+        told, lines, at = self.kind.curves(s)
+        figure = curves(told, lines, at, st.context.theme.type or "light", max(300, int(measured_width("picture") * 0.38)))
+        picture.plotly_chart(
+            figure, key="curves", theme=None, width="content", config={"displayModeBar": False}, alt=describe(told, lines, at)
+        )
+        st.html(answers(s))
+
+    def left_out(self, of):
+        return [] if looking().form.value("interventions") == getattr(of.settings, "interventions", "") else [AS_TRAINED]
+
+    def inputs(self, looked):
+        return [trained_run(many(looked.settings)).recording.traces[looked.index]]
+
+    def go_to(self, looked, example):
+        looking().form.change(batch_size=MOST_ITEMS, words=None)
+        return {}
 
 
-def snapshots(s):
+AS_TRAINED = "What if is left out here: this is the layer as it was trained."
+
+
+def held(name, widget, label, **options):
+    return field(name, widget, label, rerun=WHOLE, **options)
+
+
+def many(settings):
+    return replace(settings, batch_size=MOST_ITEMS, words=None)
+
+
+def snapshots(model):
     """The slider over training, and the button that plays it."""
-    kept = steps(s.model)
+    kept = steps(model)
     last = kept[-1]
-    source.hold(
+    held(
         "snapshot", st.select_slider, "training steps", of="model", options=list(kept),
-        spell=lambda step: last if step is None else step, read=lambda step: None if step == last else step,
+        shown=lambda step: step if step in kept else last, read=lambda step: None if step == last else step,
         help="The model as it was after so many steps: watch the heads form.",
     )  # fmt: skip
     state = st.session_state
@@ -74,14 +127,15 @@ def snapshots(s):
 
 
 def model_now():
-    return source.settings().model
+    return looking().form.value("model")
 
 
 def play(on):
     state = st.session_state
     state.playing, state.next_at = on, time.monotonic() + PACE
-    if on and source.settings().snapshot is None:
-        source.change(snapshot=steps(source.settings().model)[0])
+    form = looking().form
+    if on and form.value("snapshot") is None:
+        form.change(snapshot=steps(form.value("model"))[0])
 
 
 @fragment(run_every=PACE)
@@ -91,28 +145,29 @@ def advance():
     if now < state.next_at:
         return
     state.next_at = now + PACE
-    s = source.settings()
-    after = [step for step in steps(s.model) if s.snapshot is not None and step > s.snapshot]
+    form = looking().form
+    model, now_at = form.value("model"), form.value("snapshot")
+    after = [step for step in steps(model) if now_at is not None and step > now_at]
     state.playing = len(after) > 1
-    source.change(snapshot=after[0] if len(after) > 1 else None)
+    form.change(snapshot=after[0] if len(after) > 1 else None)
     st.rerun()
 
 
-def placeholder(s):
-    task = TASKS[MODELS[s.model].task]
+def placeholder(model):
+    task = TASKS[MODELS[model].task]
     return " ".join([*task.openings[:1], *task.body[:4], *task.body[1:4]])
 
 
-def vocabulary(s):
-    task = TASKS[MODELS[s.model].task]
+def vocabulary(model):
+    task = TASKS[MODELS[model].task]
     first = f"The first is {' or '.join(task.openings)}; then " if task.openings else "Tokens: "
     return f"{first}{task.body[0]} to {task.body[-1]}, at most {task.length} in all, between spaces."
 
 
-def what_if_here(s):
+def what_if_here(name, interventions):
     """What is changed in the model, whose later layers read what a changed one puts out; drawn while it is unfolded."""
-    model = MODELS[s.model]
-    state, changes = st.session_state, bool(s.interventions)
+    model = MODELS[name]
+    state, changes = st.session_state, bool(interventions)
     if changes and not state.get("had_changes"):
         state.what_if_here = True  # an address says what is changed: let it be seen
     state.had_changes = changes
@@ -121,42 +176,14 @@ def what_if_here(s):
         return
     with folded:
         heads = dict.fromkeys(range(model.num_layers), model.num_heads)
-        what_if(s.interventions, heads, lambda text: source.change(interventions=text), model_now)
+        what_if(interventions, heads, change_model, model_now)
 
 
-def recording():
-    return trained_run(source.settings()).recording
-
-
-def unchanged():
-    """The Recording of the model as it was trained, whatever is changed in it."""
-    return trained_run(replace(source.settings(), interventions="")).recording
-
-
-def title():
-    s = source.settings()
-    return MODELS[s.model].title + ("" if s.snapshot is None else f", after {s.snapshot:,} steps of training")
-
-
-def about():
-    """What the model is, how well it does, its training, and what it answers here."""
-    from mha_viz.components import measured_width
-    from mha_viz.figures.curves import curves, describe
-    from mha_viz.sources.trained import training_curves
-
-    s = source.settings()
-    model = MODELS[s.model]
-    words, picture = st.columns([3, 2], vertical_alignment="top")
-    with words:
-        st.markdown(f"**{model.title}.** {model.shows}")
-        st.html(scores(s))
-        st.html(roles(s))
-    told, lines, at = training_curves(s)
-    figure = curves(told, lines, at, st.context.theme.type or "light", max(300, int(measured_width("picture") * 0.38)))
-    picture.plotly_chart(
-        figure, key="curves", theme=None, width="content", config={"displayModeBar": False}, alt=describe(told, lines, at)
-    )
-    st.html(answers(s))
+def change_model(text):
+    """Change the model by these interventions; raises Wrong where they break a rule, and it stays as it was."""
+    form = looking().form
+    form.settings(interventions=text)
+    form.change(interventions=text)
 
 
 def scores(s):
@@ -170,10 +197,9 @@ def scores(s):
     ]
     told.append(f"loss <b>{loss(found.loss)}</b>{change(without.loss, found.loss, 4)}")
     told.append(f"chance {1 / len(TASKS[MODELS[s.model].task].body):.2f} · {made(s.model)['parameters']:,} parameters")
-    pinned = st.session_state.view.pinned
-    if pinned is not None:
+    if looking().view.pinned is not None:
         try:
-            _, a = accuracy(source.unspelled(pinned))
+            _, a = accuracy(pinned_settings(looking().kind, looking().view)[0])
             told.append(
                 "A: "
                 + ", ".join(f"{accuracy_name(name)} {value:.3f}" for name, value in a.accuracy.items())
@@ -186,7 +212,7 @@ def scores(s):
 
 def loss(value):
     """A loss as a person reads it; undefined where some position has nothing to read."""
-    return "undefined" if isnan(value) else f"{value:.4f}" if value >= 1e-3 else f"{prose(value, '.1e')}"
+    return "undefined" if isnan(value) else f"{value:.4f}" if value >= 1e-3 else prose(value, ".1e")
 
 
 def change(before, after, digits=3):
@@ -211,7 +237,7 @@ def roles(s):
 def answers(s):
     """The tokens of the batch item that is shown, and under each what the model answers; a wrong one is struck out beside the right."""
     run = trained_run(s)
-    item = st.session_state.view.item
+    item = looking().view.item
     item = item if item < len(run.tokens) else 0
     texts = run.recording.traces[0].query_tokens[item]
     rows = [f"<tr><th>reads</th>{''.join(f'<td>{escape(text)}</td>' for text in texts)}</tr>"]
@@ -232,26 +258,3 @@ def answer(run, item, place, a):
     if run.right[item, place, a]:
         return f"<td title='right, probability {probability:.3f}'><b>{said}</b></td>"
     return f"<td title='wrong, probability {probability:.3f}; right is {right}'><s>{said}</s> <br>{right}</td>"
-
-
-def trace_of(other, layer):
-    """The Trace of a layer in the model of other settings."""
-    traces = trained_run(other).recording.traces
-    if layer >= len(traces):
-        raise Wrong("pinned", layer, f"points to layer {layer}, and {other.model} has {len(traces)}.", [{"pinned": None}])
-    return traces[layer]
-
-
-def inputs(layer):
-    """Traces of this layer on more sequences than are shown, to find a head's strongest examples in."""
-    return [trained_run(many()).recording.traces[layer]]
-
-
-def go_to(example):
-    """Show the input of an example."""
-    source.change(batch_size=MOST_ITEMS, words=None)
-    return {}
-
-
-def many():
-    return replace(source.settings(), batch_size=MOST_ITEMS, words=None)

@@ -6,12 +6,16 @@ import time
 import weakref
 from dataclasses import dataclass
 from html import escape
+from shlex import quote
+from urllib.parse import urlencode
 
 import streamlit as st
 
 from mha_viz.app.drawing import heard
 from mha_viz.app.fragment import fragment
 from mha_viz.app.warm import kept_checks
+from mha_viz.settings import to_address
+from mha_viz.sources.base import Source
 
 MARKS = {"pass": "✓", "fail": "✗", "cannot run": "–"}
 QUICK, NARROW = (
@@ -25,18 +29,30 @@ SLICE, PACE = 0.4, 0.5
 
 @dataclass(frozen=True, eq=False)
 class Checked:
-    """What is checked: the ``layer`` of the source ``of``, with ``what_if`` changed in it. ``arguments`` are those of the command that
-    does the same, None where there is none; ``batch_first`` is the layout that the contract is written in."""
+    """What is checked: the ``layer`` of the Source ``of``, which holds it with ``what_if`` changed in it."""
 
-    of: object
+    of: Source
     layer: int
     what_if: str
-    arguments: str | None
-    batch_first: bool = True
 
     @property
     def trace(self):
         return self.of.traces[self.layer]
+
+    @property
+    def batch_first(self):
+        """The layout in which the contract is written."""
+        return getattr(self.of.settings, "batch_first", True)
+
+    @property
+    def arguments(self):
+        """Those of the command that checks the same."""
+        of = self.of
+        if not of.kind.in_address:
+            return quote(of.name)
+        changed = to_address(layer=self.layer, what_if=self.what_if) if self.what_if else {}
+        address = urlencode(of.address | changed)
+        return f"--address {quote(f'?{address}')}" if address else ""
 
 
 def checked(what):
@@ -98,7 +114,7 @@ def quick(trace):
 
 
 def kept_of(what):
-    return [] if what.of.settings is None else kept_checks(what.of.settings, what.layer, what.what_if)
+    return [] if not what.of.kind.in_address else kept_checks(what.of.settings, what.layer, what.what_if)
 
 
 def work(what, seconds):
@@ -187,5 +203,4 @@ def keep(what, done):
             "Report (JSON)", lambda: json.dumps(report(what.of, done), indent=1, ensure_ascii=False), "validation.json",
             "application/json", on_click="ignore", help="Every check with its figures, and the versions.",
         )  # fmt: skip
-        if what.arguments is not None:
-            st.code(f"python -m mha_viz validate {what.arguments}".strip(), language="bash")
+        st.code(f"python -m mha_viz validate {what.arguments}".strip(), language="bash")

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from mha_viz.app.drawing import WHOLE, draw, heard
+from mha_viz.app.panels import panel_of
 from mha_viz.app.parts.changes import cell_in_words
 from mha_viz.app.parts.toolbar import change
 from mha_viz.export.markdown import plain
@@ -10,10 +11,11 @@ from mha_viz.export.markdown import plain
 COUNT = 8
 
 
-def head_panel(module, traces, layer, choice):
+def head_panel(looked, choice):
     """What the chosen head has in common with others, and its strongest examples; computed while it is open."""
     from mha_viz.analysis.layers import layer_names
 
+    traces, layer = looked.of.traces, looked.index
     name = layer_names(traces)[layer].capitalize()
     folded = st.expander(
         f"{name} head {choice.head}: heads like it, its strongest examples", key="head_panel", on_change="rerun"
@@ -23,7 +25,7 @@ def head_panel(module, traces, layer, choice):
     with folded:
         if sum(trace.weights.shape[1] for trace in traces) > 1:
             alike(traces, layer, choice)
-        examples(module, layer, choice.head)
+        examples(looked, choice.head)
 
 
 def alike(traces, layer, choice):
@@ -42,11 +44,12 @@ def alike(traces, layer, choice):
         st.caption(plain(note))
 
 
-def examples(module, layer, head):
+def examples(looked, head):
     """The cells in which this head is strongest over more inputs than the one that is shown."""
     from mha_viz.analysis.examples import strongest
 
-    traces = module.inputs(layer)
+    panel = panel_of(looked.of.kind)
+    traces = panel.inputs(looked)
     count = sum(len(trace.weights) for trace in traces)
     st.markdown(
         f"**Its strongest examples** over {count} sequence{'' if count == 1 else 's'}, one of a query, the first token left aside as a key"
@@ -57,12 +60,12 @@ def examples(module, layer, head):
             item = traces[one.trace].tokens.item_name(one.item).removeprefix("batch ")
             st.button(
                 plain(f"{item} · {words} · {one.weight:.3f}"), key=f"example_{number}",
-                on_click=heard(show_example), args=(module, one),
+                on_click=heard(show_example), args=(panel, looked, one),
             )  # fmt: skip
 
 
-def show_example(module, one):
-    change(**module.go_to(one), item=one.item, cell=(one.query, one.key))
+def show_example(panel, looked, one):
+    change(**panel.go_to(looked, one), item=one.item, cell=(one.query, one.key))
     draw(WHOLE)
 
 

@@ -8,6 +8,7 @@ import streamlit as st
 
 from mha_viz.app.drawing import CHOICES, PICTURE, draw, field, heard
 from mha_viz.app.parts.toolbar import change, change_all, show
+from mha_viz.app.session import looking
 from mha_viz.app.visitor import visitor
 from mha_viz.core.memory import memory, readable_size, too_long
 from mha_viz.core.sight import CELLS
@@ -26,7 +27,7 @@ def part_of(trace):
 
 def part(shape):
     """Which queries and keys of maps of this shape are in sight, and what stands for a block of them."""
-    view = st.session_state.view
+    view = looking().view
     for name, side in (("rows", "queries"), ("columns", "keys")):
         held = st.session_state.get("typed_view", {}).get(name, ", ".join(map(str, getattr(view, name) or ())))
         field(
@@ -38,11 +39,11 @@ def part(shape):
 
 
 def take_span(text, name, shape):
-    state, before = st.session_state, st.session_state.view
+    state, before = st.session_state, looking().view
     change(**{name: parsed(View, name, text) or None})
-    beyond = [wrong for wrong in state.view.misfits(*shape) if wrong.argument == name]
+    beyond = [wrong for wrong in looking().view.misfits(*shape) if wrong.argument == name]
     if state.wrong_view is None and beyond:
-        state.view, state.wrong_view = before, beyond[0]
+        looking().view, state.wrong_view = before, beyond[0]
     if state.wrong_view is not None:
         state.typed_view = {name: text}
     draw(CHOICES)
@@ -149,7 +150,7 @@ def say_size(trace):
 
     N, H, L, S = trace.shape
     items = f"{N} batch items" if N > 1 else "one batch item"
-    a_part = any(looked_at(trace, st.session_state.view)[1:3])
+    a_part = any(looked_at(trace, looking().view)[1:3])
     with st.container(horizontal=True, vertical_alignment="center", key="long_size"):
         if a_part:
             st.button("Whole map", key="long_whole", on_click=heard(change_all), kwargs={"rows": None, "columns": None})

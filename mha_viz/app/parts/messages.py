@@ -1,30 +1,29 @@
 """What a page says: what is wrong, with the nearest right values one click away, and what is odd, with its cause."""
 
+from dataclasses import replace
 from html import escape
 
 import streamlit as st
 
-from mha_viz.app.draft import change, raw
-from mha_viz.app.drawing import STAGE, WHOLE, draw, heard
-from mha_viz.app.parts.toolbar import change_all, show
-from mha_viz.core.rules import Shape
+from mha_viz.app.drawing import WHOLE, draw, heard
+from mha_viz.app.parts.toolbar import change_all
+from mha_viz.app.session import looking
+from mha_viz.core.rules import Shape, Wrong
 from mha_viz.core.typed_number import meant, read_number
 from mha_viz.export.markdown import plain
-from mha_viz.settings import spell
+from mha_viz.settings import ruled_value, spell
 
 
-def say_wrong(wrong):
-    """The rule that is broken, a button for each change that would keep it, and on demand PyTorch's own words."""
+def say_wrong(wrong, panel):
+    """The rule that is broken, a button for each change that would keep it, and what the ``panel`` of the source has to say besides."""
     with st.container(key="wrong"):
         say_error(wrong)
         with st.container(horizontal=True, vertical_alignment="center"):
             for number, choice in enumerate(offers(wrong)):
                 label = ", ".join(f"{name} = {spelled(value)}" for name, value in choice.items())
                 st.button(plain(label), key=f"nearest_{number}", on_click=heard(mend), kwargs=choice)
-            if wrong.argument in ("embed_dim", "num_heads"):
-                show("verbatim", st.toggle, "PyTorch's own error", st.session_state.view.verbatim, "visible", rerun=STAGE)
-        if wrong.argument in ("embed_dim", "num_heads") and st.session_state.view.verbatim:
-            say_verbatim()
+            panel.beside_wrong(wrong)
+        panel.below_wrong(wrong)
 
 
 def say_with_mends(wrong, mend, key="wrong", **of):
@@ -44,7 +43,7 @@ def say_error(wrong):
 
 def offers(wrong):
     """Changes that would keep the rule; for a field that is empty, or holds what means no number, what stood in it first."""
-    last = getattr(st.session_state.get("shown"), wrong.argument, None)
+    last = getattr(looking().form.good, wrong.argument, None)
     says_none = wrong.value in (None, "")
     if isinstance(last, int | float) and isinstance(wrong.value, str):
         says_none = isinstance(read_number(wrong.value), str) and meant(wrong.value) is None
@@ -54,28 +53,28 @@ def offers(wrong):
 
 
 def mend(**values):
-    """Set what was offered; its widgets stand in the sidebar, so the whole page is drawn."""
-    change(**values)
+    """Set what was offered, in the form or the view; its widgets stand in the sidebar, so the whole page is drawn."""
+    look = looking()
+    look.form.change(**{name: value for name, value in values.items() if name in look.form.raw})
+    look.view = replace(look.view, **{name: value for name, value in values.items() if name not in look.form.raw})
     draw(WHOLE)
 
 
-def say_verbatim():
-    """What PyTorch says to embed_dim and num_heads as they are set."""
-    from mha_viz.analysis.layout import pytorch_error
-
-    E, H = (st.session_state.draft[name] for name in ("embed_dim", "num_heads"))
-    said = pytorch_error(E, H) or "PyTorch says nothing."
-    st.code(f">>> nn.MultiheadAttention(embed_dim={E}, num_heads={H})\n{said}", language=None, wrap_lines=True)
-
-
-def say_not_current(shown, wanted):
-    """That the picture is of ``shown``, the last good Settings, where it differs from what is ``wanted``; it steps back while it is."""
-    typed = raw(vars(shown))  # as the widgets would hold it
-    same = {name for name, value in vars(shown).items() if wanted[name] in (value, typed[name] if value is not None else None)}
-    differing = [f"{name} {spelled(value)}" for name, value in vars(shown).items() if name not in same]
-    of = escape(", ".join(differing) or f"embed_dim {shown.embed_dim}, num_heads {shown.num_heads}")
-    st.html(f"<p class='not-current'><b>Not current.</b> The picture shows the last settings that keep the rules: {of}.</p>")
+def say_not_current(form):
+    """That the picture is of the last good settings of a ``form``, where they differ from what is set; it steps back while it is."""
+    shown, wanted = form.good, form.values()
+    differing = [f"{name} {spelled(value)}" for name, value in vars(shown).items() if value != read_or_raw(form, name, wanted[name])]
+    of = f": {escape(', '.join(differing))}" if differing else ""
+    st.html(f"<p class='not-current'><b>Not current.</b> The picture shows the last settings that keep the rules{of}.</p>")
     st.html("<style>.st-key-stage { opacity: 0.45; }</style>")
+
+
+def read_or_raw(form, name, value):
+    """The ``value`` of a field as its rule brings it into form, as it is where it breaks that."""
+    try:
+        return ruled_value(form.of, name, value)
+    except Wrong:
+        return value
 
 
 def say_notes(notes):

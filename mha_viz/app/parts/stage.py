@@ -1,12 +1,11 @@
 """What is shown of one Trace, whatever it comes from: the picture, and the numbers that belong to it."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from urllib.parse import parse_qsl, urlencode
+from dataclasses import replace
 
 import streamlit as st
 
 from mha_viz.app.drawing import heard
+from mha_viz.app.panels import panel_of
 from mha_viz.app.parts import long
 from mha_viz.app.parts.changes import changes
 from mha_viz.app.parts.messages import say_error, say_findings, say_notes, say_wrong_view
@@ -14,39 +13,18 @@ from mha_viz.app.parts.number_panel import number_panel
 from mha_viz.app.parts.save import OnScreen, keep_for_saving
 from mha_viz.app.parts.shapes import chosen_number, what_average_hides
 from mha_viz.app.parts.toolbar import change
+from mha_viz.app.session import looking
 from mha_viz.app.visitor import visitor
 from mha_viz.core.memory import too_long
 from mha_viz.core.rules import Wrong
 from mha_viz.export.markdown import plain
-from mha_viz.settings import View, read, to_address
 from mha_viz.settings.interventions import read_interventions, told
-from mha_viz.settings.view import PLACE
-from mha_viz.sources.base import Source
+from mha_viz.sources.base import kind_of, layer_of
+from mha_viz.sources.source import as_pinned, pinned_settings
 
 
-@dataclass(frozen=True, eq=False)
-class Subject:
-    """What a page looks at: the ``layer`` of a ``source``, the ``settings`` (a frozen dataclass) that the page has for it, and how
-    another is had.
-
-    ``spell`` writes settings as the query part of an address; ``unspell`` reads that and raises Wrong where it spells none;
-    ``trace_of(settings, layer)`` makes a Trace. So A, which is pinned, can be kept in an address and had again.
-    """
-
-    source: Source
-    layer: int
-    settings: object
-    spell: Callable
-    unspell: Callable
-    trace_of: Callable
-
-    @property
-    def trace(self):
-        return self.source.traces[self.layer]
-
-
-def heads_and_average(subject, choose_cells, on_look=None):
-    """The picture, in which ``choose_cells(choices)`` hears what a person chooses, and the numbers that belong to it.
+def heads_and_average(looked, choose_cells, on_look=None):
+    """The picture of a LookedAt, in which ``choose_cells(choices)`` hears what a person chooses, and the numbers that belong to it.
 
     ``on_look()`` hears of another width or theme.
     """
@@ -55,15 +33,15 @@ def heads_and_average(subject, choose_cells, on_look=None):
     from mha_viz.views import PAGE
     from mha_viz.views.shown import Shown
 
-    view = st.session_state.view
-    changed, wrong_change = changed_trace(subject.trace, view)
+    view = looking().view
+    changed, wrong_change = changed_trace(looked.trace, view)
     trace = in_view(changed, view)
-    st.session_state.pinnable = spelled(subject, view)
+    st.session_state.pinnable = as_pinned(looked.settings, looked.index, view.what_if)
     choice = choose(trace, view)
-    a, pinned, wrong_pin = pinned_trace(subject, view)
+    a, pinned, wrong_pin = pinned_trace(looked, view)
     if pinned is not None and not (pinned.has("mean_weights") and trace.has("mean_weights")):
         pinned = None  # long ones are compared once both are there
-    shown = Shown(subject.source, trace, view, a=pinned)
+    shown = Shown(looked.of, trace, view, a=pinned)
     keep_for_saving(OnScreen(shown, name=f"attention-item{choice.item}", live=True))
     with st.container(key="findings"):
         if trace.tokens.sight is not None:
@@ -73,8 +51,8 @@ def heads_and_average(subject, choose_cells, on_look=None):
             say_error(wrong)
         say_notes(wrong_pin)
         if trace.tokens.sight is None:  # or the whole mask would have to be read
-            say_findings(changed, subject.source.kind.seeded)
-        if changed is not subject.trace:
+            say_findings(changed, looked.of.kind.seeded)
+        if changed is not looked.trace:
             what = told(read_interventions(view.what_if))
             st.caption(
                 f"What if: {plain(' '.join(what))} In this layer alone; the picture shows what it would do with the same input."
@@ -90,7 +68,7 @@ def heads_and_average(subject, choose_cells, on_look=None):
     st.html(chosen_number(trace, choice, pinned) + what_average_hides(trace, choice))
     with st.container(key="compared"):
         if pinned is not None:
-            changes(pinned, trace, a, in_full(subject.settings, subject.layer, view.what_if), choice)
+            changes(pinned, trace, a, in_full(looked.settings, looked.index, view.what_if), choice)
     number_panel(shown, look)
 
 
@@ -103,7 +81,7 @@ def in_view(trace, view):
 
 def for_table(trace):
     """The Trace, with what is changed in it, whose statistics a table shows."""
-    view = st.session_state.view
+    view = looking().view
     changed, _ = changed_trace(trace, view)
     return long.seen(changed, view, statistics=True) if too_long(changed) else changed
 
@@ -128,21 +106,26 @@ def changed_trace(trace, view, kept_as="changed"):
     return kept[2], []
 
 
-def spelled(subject, view):
-    """What is shown, as it is pinned: settings, layer, and what is changed in it."""
-    place = urlencode(to_address(layer=subject.layer, what_if=view.what_if))
-    return "&".join(part for part in (subject.spell(subject.settings), place) if part)
+def with_changes(looked):
+    """(the LookedAt with what the View changes in its layer, that as text); as it is, and "", where nothing is changed."""
+    view = looking().view
+    changed, _ = changed_trace(looked.trace, view)
+    if changed is looked.trace:
+        return looked, ""
+    traces = [changed if i == looked.index else trace for i, trace in enumerate(looked.of.traces)]
+    return replace(looked, of=replace(looked.of, traces=tuple(traces))), view.what_if
 
 
-def pinned_trace(subject, view):
+def pinned_trace(looked, view):
     """What A is, by name, and its Trace, each None where nothing is pinned; and a list of what is wrong with what is pinned."""
     if view.pinned is None:
         return None, None, []
     try:
-        pairs = dict(parse_qsl(view.pinned, keep_blank_values=True))
-        place = View(**{name: read(View, name, pairs.pop(name)) for name in PLACE if name in pairs})
-        settings = subject.unspell(urlencode(pairs) if place != View() else view.pinned)
-        trace, wrong = changed_trace(subject.trace_of(settings, place.layer), place, "changed_a")
+        settings, place = pinned_settings(looked.of.kind, view)
+        of = panel_of(kind_of(settings)).open(settings)
+        if of is None:
+            raise Wrong("pinned", settings.file, "is not open in this session: open the file again.", [{"pinned": None}])
+        trace, wrong = changed_trace(layer_of(of, place.layer), place, "changed_a")
         return in_full(settings, place.layer, place.what_if), in_view(trace, view), wrong
     except Wrong as wrong:
         return None, None, [wrong]
@@ -157,7 +140,7 @@ def choose_cells(choices):
     """In a head's map a cell chooses the head as well, in the average's itself alone."""
     for choice in choices:
         head = choice["head"]
-        change(head=st.session_state.view.head if head is None else head, cell=(choice["query"], choice["key"]))
+        change(head=looking().view.head if head is None else head, cell=(choice["query"], choice["key"]))
 
 
 def let_go():

@@ -5,6 +5,7 @@ from dataclasses import replace
 import streamlit as st
 
 from mha_viz.app.drawing import CHOICES, PICTURE, STAGE, draw, field, heard
+from mha_viz.app.session import looking
 from mha_viz.core.rules import Wrong
 from mha_viz.settings import ARRANGEMENTS, COLORS, PICTURES, SCALES, WEIGHTINGS, View, parsed
 from mha_viz.settings.interventions import read_interventions
@@ -80,10 +81,10 @@ def change_layer(trace, view):
     def put(text):
         for one in read_interventions(text):
             one.check(H, trace.num_positions)
-        st.session_state.view = replace(st.session_state.view, what_if=text)
+        looking().view = replace(looking().view, what_if=text)
         draw(CHOICES)  # in the toolbar stands what was wrong before, and what can be undone
 
-    what_if(view.what_if, {view.layer: H}, put, lambda: st.session_state.view.layer)
+    what_if(view.what_if, {view.layer: H}, put, lambda: looking().view.layer)
 
 
 def orders():
@@ -188,7 +189,7 @@ def read(value, name, rerun=None):
 
 def change(**values):
     try:
-        st.session_state.view = replace(st.session_state.view, **values)
+        looking().view = replace(looking().view, **values)
         st.session_state.wrong_view = None
         st.session_state.typed_view = {}
     except Wrong as wrong:
@@ -207,8 +208,8 @@ def pin():
 
 
 def reset():
-    view = st.session_state.view
-    st.session_state.view = first_view(view)
+    view = looking().view
+    looking().view = first_view(view)
     st.session_state.wrong_view = None
     st.session_state.typed_view = {}
     draw(CHOICES)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from mha_viz.app.drawing import heard
+from mha_viz.app.drawing import WHOLE, heard
+from mha_viz.app.drawing import draw as draw_fragments
 from mha_viz.app.measuring import begin, end, measuring, running
 from mha_viz.app.number_field import number_field, typed, written
 from mha_viz.app.parts.messages import say_with_mends
@@ -114,17 +115,14 @@ def start(name):
 
 def open_heads(name, reports):
     """Look at what was trained as at any recording: every layer on the sequences that the page shows first."""
-    from mha_viz.app import drawing as form
-    from mha_viz.app import source
-    from mha_viz.app.panels import file as from_file
+    from mha_viz.app.panels.file import keep
     from mha_viz.recording import Recording
 
     last = [report for report in reports if report.scores is not None][-1]
     note = f"{MODELS[name].title}, trained here: {last.step} steps. It is kept in this session alone."
     close_dialog()
-    source.choose_source("file")
-    from_file.keep(f"{name}, trained here", "recording", Recording(heads_of(name, last), (note,)))
-    form.draw(form.WHOLE)
+    keep(f"{name}, trained here", "recording", Recording(heads_of(name, last), (note,)))
+    draw_fragments(WHOLE)
 
 
 def heads_of(name, report):

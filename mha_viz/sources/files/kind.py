@@ -24,7 +24,7 @@ class File(Kind):
     """Recordings, weights and maps. Whoever has opened one keeps it: a name alone opens nothing."""
 
     name = "file"
-    title = "file"
+    title = "file of your own"
     settings = Opened
     in_address = False
 

@@ -10,7 +10,7 @@ class Reading(Kind):
     """Models that others have trained, reading a person's text."""
 
     name = "pretrained"
-    title = "pretrained"
+    title = "pretrained model"
     settings = Pretrained
 
     def called(self, settings):
