@@ -112,9 +112,10 @@ class Form:
                 self.good = self.of(**fitting)
                 return
             except Wrong as wrong:
-                first = self.first.get(wrong.argument, self.defaults.get(wrong.argument))
-                at_fault = fitting.get(wrong.argument) != first  # or it is no fault of the values
-                fitting = fitting | {wrong.argument: first} if at_fault else dict(self.first)
+                first = {**self.defaults, **self.first}
+                about = [wrong.argument, *(name for change in wrong.nearest for name in change)]
+                at_fault = next((name for name in about if name in first and fitting.get(name) != first[name]), None)
+                fitting = dict(self.first) if at_fault is None else fitting | {at_fault: first[at_fault]}
 
     def forget_wrong(self, *names):
         """Give fields that no widget shows back what they hold at first, where they break their own rules: nobody could mend them."""

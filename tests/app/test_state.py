@@ -197,6 +197,8 @@ def test_two_quick_changes_and_then_back_to_the_bare_address():
 def test_what_goes_together_of_an_address_is_good(form):
     form.read({"num_heads": "7", "seed": "3", "source_padding": "1"})
     assert form.good == Settings(seed=3)
+    form.read({"embed_dim": "130", "causal": "1"})
+    assert form.good == Settings(causal=True)
     with pytest.raises(Wrong):
         form.settings()
 

@@ -4,13 +4,13 @@ from urllib.parse import urlparse
 
 import pytest
 
-from mha_viz.app.session import PAGES
+from mha_viz.app.session import OF_LAYER, PAGES
 from tests.browser.person import PATIENCE, Person
 
 USUAL_SIZE = {"width": 1440, "height": 900}
 
 # Streamlit looks for its server below a page's own address first, where none answers.
-ASKED_IN_VAIN = [f"/{page}/_stcore/{asked}" for page in PAGES for asked in ("health", "host-config")]
+ASKED_IN_VAIN = [f"/{page}/_stcore/{asked}" for page in PAGES | OF_LAYER for asked in ("health", "host-config")]
 
 
 @pytest.hookimpl(wrapper=True)

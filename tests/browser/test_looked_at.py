@@ -1,4 +1,4 @@
-"""From the Models page to the steps of its layer and back, and between a model's layer and Explore's, in a real browser."""
+"""From the heads of a model's layer to its steps and back, and to another source, in a real browser."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def test_a_models_layer_step_by_step_and_back(person):
     page.keyboard.press("ArrowRight")
     eventually(lambda: title(person).startswith("9 of 13"))
     eventually(lambda: person.query() == {"source": "trained", "layer": "1", "head": "2", "step": "values"})
-    page.get_by_role("link", name="Explore's layer").click()
+    person.pick("view_source", "untrained layer, random weights")
     eventually(lambda: title(person).startswith("1 of 13") and "untrained layer" in person.text(".mode"))
     page.go_back()
     eventually(lambda: title(person).startswith("9 of 13") and "Induction · layer 1" in person.text(".mode"))

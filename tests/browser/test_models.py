@@ -152,20 +152,19 @@ def test_back_leads_over_pages_as_one_went(person):
     person.arrives("/models?seed=11", "seed", "11")
     links = person.widget("pages")
     links.get_by_text("Explore").click()
-    person.arrives("/", "seed", "7")
+    person.arrives("/?source=trained&seed=11", "seed", "11")
     person.type("seed", "12")
-    person.arrives("/?seed=12", "seed", "12")
-    links.get_by_text("Models").click()
-    person.arrives("/models?seed=11", "seed", "11")
-    eventually(shows, person, traces(seed=11))
-    for url, key, held in (
-        ("/?seed=12", "seed", "12"),
-        ("/", "seed", "7"),
-        ("/models?seed=11", "seed", "11"),
-        (f"/models?seed={seed}", "seed", str(seed)),
+    person.arrives("/?source=trained&seed=12", "seed", "12")
+    links.get_by_text("Step by step").click()
+    eventually(lambda: person.page.url == f"{person.address}/steps?source=trained&seed=12" and person.page.locator(IDLE).count())
+    for url, held in (
+        ("/?source=trained&seed=12", "12"),
+        ("/?source=trained&seed=11", "11"),
+        ("/models?seed=11", "11"),
+        (f"/models?seed={seed}", str(seed)),
     ):
         person.page.go_back()
-        person.arrives(url, key, held)
+        person.arrives(url, "seed", held)
     eventually(shows, person, traces(seed=seed))
 
 
@@ -176,7 +175,7 @@ def test_a_file_is_dropped_asked_about_and_opened(person, tmp_path):
     calls = synthetic(), synthetic(Settings(seed=8))
     mv.Recording(calls, ("A note.",)).save(tmp_path / "run.safetensors")
     person.go()
-    person.click("view_source", "file")
+    person.pick("view_source", "file of your own")
     person.upload("run.safetensors", (tmp_path / "run.safetensors").read_bytes())
     eventually(lambda: person.query() == {"source": "file", "file": "run.safetensors"})
     eventually(lambda: person.tiles("overview").shape == (16, 20, 20))
@@ -195,7 +194,7 @@ def test_a_file_is_dropped_asked_about_and_opened(person, tmp_path):
     eventually(lambda: person.query() == {"source": "file", "file": "attention.npy"})
     eventually(lambda: person.tiles().shape[0] == 10)
     np.testing.assert_allclose(person.tiles()[-1], calls[1].mean_weights[0], rtol=1e-6)
-    person.click("view_source", "shipped")
+    person.pick("view_source", "shipped model")
     eventually(lambda: "source" not in person.query())
 
 

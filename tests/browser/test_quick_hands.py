@@ -6,6 +6,7 @@ import random
 import pytest
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
+from mha_viz.app.session import PAGES
 from tests.browser.person import IDLE, eventually
 
 PATHS = ("", "models", "steps", "decode", "pitfalls")
@@ -50,7 +51,7 @@ def test_nothing_breaks_and_the_picture_is_that_of_the_address(person, path):
             page.wait_for_timeout(chance.randrange(150))
         settled(page)
         assert page.locator("[data-testid=stException], [role=dialog]:has-text('Bad message')").count() == 0
-        assert page.locator(".st-key-pages a").count() >= 9, "the page is blank"
+        assert page.locator(".st-key-pages a").count() >= len(PAGES), "the page is blank"
         address, shown = page.url, page.evaluate(PICTURES)
         page.goto(address)
         page.wait_for_selector(".st-key-pages a", timeout=60_000)
@@ -73,7 +74,7 @@ def test_a_popover_that_is_opened_while_the_page_is_still_being_drawn_stays_open
 
 @pytest.mark.parametrize(
     ("path", "link", "pressed"),
-    [("", "Step by step", "Heads"), ("", "Models", "Reset view"), ("steps", "Decode", "Forward"), ("models", "Explore", "Reset view")],
+    [("", "Step by step", "Heads"), ("", "Validate", "Reset view"), ("steps", "Decode", "Forward"), ("models", "Explore", "Reset view")],
 )
 def test_a_control_of_a_page_that_is_left_takes_nothing_from_the_next_one(usual_window, address, path, link, pressed):
     """The browser hears late of the page that the link leads to, and until then shows the controls of the one before."""
@@ -97,7 +98,7 @@ def test_a_control_of_a_page_that_is_left_takes_nothing_from_the_next_one(usual_
         let_go()
         settled(page)
         assert page.locator("[data-testid=stException], [role=dialog]:has-text('Bad message')").count() == 0
-        assert page.locator(".st-key-pages a").count() >= 9, "the page is blank"
+        assert page.locator(".st-key-pages a").count() >= len(PAGES), "the page is blank"
 
 
 def late(route, held):

@@ -37,6 +37,7 @@ def train_button(name):
     why = "Off while a class is served (run --class): it would take the processor from everybody." if off else None
     about = why or "From random weights, with the recipe of the shipped model."
     st.button("Train it here …", disabled=off, help=about, on_click=heard(open_dialog), args=(name,))
+    st.session_state.training_asked = False
     if st.session_state.get("training_open") == (st.session_state.form, name):
         st.dialog("Train it here", width="large", on_dismiss=heard(close_dialog))(training)(name)
     elif measuring(WORK) is not None:  # somebody went away, and came back
@@ -44,12 +45,13 @@ def train_button(name):
 
 
 def open_dialog(name):
-    st.session_state.training_open = st.session_state.form, name
+    st.session_state.training_open, st.session_state.training_asked = (st.session_state.form, name), True
 
 
 def close_dialog():
-    """Which ends a training."""
-    st.session_state.training_open = None
+    """Which ends a training. One that was asked for meanwhile opens: somebody may press faster than the page is drawn."""
+    if not st.session_state.get("training_asked"):
+        st.session_state.training_open = None
     end(WORK)
 
 
