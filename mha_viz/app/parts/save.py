@@ -51,7 +51,7 @@ class OnScreen:
 
     @property
     def maps(self):
-        """True of the maps that Explore and Models show: their numbers and programs can be saved as well."""
+        """True of the maps that Explore shows: their numbers and programs can be saved as well."""
         from mha_viz.views import VIEWS
 
         return VIEWS[self.view].maps
