@@ -88,11 +88,10 @@ def take_source(name):
 
 def say_nothing(panel):
     """That there is no layer to look at, and why."""
-    _, wrong = opened()
+    of, wrong = opened()
     if wrong is not None:
         say_wrong(wrong, panel)
     say_notes(notes())
-    of, _ = opened()
     said = panel.nothing() if of is None else f"This recording holds no attention. {plain(' '.join(of.notes))}"
     st.markdown(said)
     write_address()
