@@ -23,6 +23,8 @@ LEVEL = {
     "app": 8,
     "commands": 8,
 }
+APP_LEVEL = {"state": 0, "fields": 2, "parts": 3, "panels": 4, "looked_at": 5, "heads": 6, "pages": 7}
+BETWEEN = 1  # every other module of the app: what fields, parts and pages are drawn with
 
 
 def room(path):
@@ -56,6 +58,42 @@ def test_imports_run_one_way(path):
         parts = name.split(".")
         if parts[0] == "mha_viz" and len(parts) > 1 and parts[1] in LEVEL:
             assert parts[1] == own or LEVEL[parts[1]] < LEVEL[own], f"{path.name} ({own}) imports {name}"
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "app").rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_in_the_app_run_one_way(path):
+    own = path.relative_to(PACKAGE / "app").parts[0].removesuffix(".py")
+    for name in imported(path):
+        if name.startswith("mha_viz.app."):
+            other = name.split(".")[2]
+            assert APP_LEVEL.get(other, BETWEEN) <= APP_LEVEL.get(own, BETWEEN), f"{path.name} ({own}) imports {name}"
+            assert other != "pages", f"{path.name} imports a page, which runs as it is imported: {name}"
+
+
+def module_name(path):
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def test_no_imports_go_in_a_circle():
+    """Nor those within functions: they are there because torch, plotly and transformers take seconds, and not to hide a circle."""
+    paths = {module_name(path): path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py"}
+    edges = {(name, other) for name, path in paths.items() for other in modules_imported(path, paths) if other != name}
+    while edges:
+        waiting, awaited = {name for name, _ in edges}, {other for _, other in edges}
+        left = {(name, other) for name, other in edges if name in awaited and other in waiting}
+        assert left != edges, f"in a circle: {sorted(waiting & awaited)}"
+        edges = left
+
+
+def modules_imported(path, known):
+    """The names among those ``known`` that a file imports. ``from package import module`` is of the module, and not of the package."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in known)
+        elif isinstance(node, ast.ImportFrom):
+            named = {f"{node.module}.{alias.name}" for alias in node.names}
+            yield from named & known.keys() or {node.module} & known.keys()
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))

@@ -15,7 +15,7 @@ from mha_viz.app.warm import warm_up
 from mha_viz.core.rules import Wrong
 from mha_viz.core.trace import Trace
 from mha_viz.export.markdown import plain
-from mha_viz.sources.base import SOURCES, Source
+from mha_viz.sources.base import SOURCES, Source, kind_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +33,15 @@ class LookedAt:
     @property
     def settings(self):
         return self.of.settings
+
+    @property
+    def panel(self):
+        """The Panel of the source."""
+        return panel_of(self.of.kind)
+
+    def other(self, settings):
+        """The Source of other settings, perhaps of another kind, to compare with. Raises Wrong where it cannot be had."""
+        return panel_of(kind_of(settings)).open(settings)
 
     @property
     def batch_first(self):

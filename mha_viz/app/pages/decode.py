@@ -10,12 +10,11 @@ from mha_viz.app.fragment import fragment
 from mha_viz.app.looked_at import UNCHANGED, begin_whole, notes, say_what_is_wrong, to_save, told
 from mha_viz.app.looked_at import current as looked_at
 from mha_viz.app.number_field import number_field
-from mha_viz.app.panels import panel_of
 from mha_viz.app.parts.decode_numbers import beside_each_other, cache_grows, compared, differences, step_in_words, works
-from mha_viz.app.parts.messages import say_not_current, say_notes, say_with_mends, say_wrong, say_wrong_view
+from mha_viz.app.parts.messages import say_not_current, say_notes, say_with_mends, say_wrong
 from mha_viz.app.parts.save import OnScreen, keep_for_saving, save
 from mha_viz.app.parts.timed import timings
-from mha_viz.app.parts.toolbar import change, lazy_popover, show
+from mha_viz.app.parts.toolbar import change, lazy_popover, say_wrong_view, show
 from mha_viz.app.session import looking, write_address
 from mha_viz.app.visitor import visitor
 from mha_viz.app.warm import kept
@@ -63,7 +62,7 @@ def above():
         if wrong is not None and wrong.argument in OWN:
             say_with_mends(wrong, mend)
         elif wrong is not None:
-            say_wrong(wrong, panel_of(looked.of.kind))
+            say_wrong(wrong, looked.panel)
             say_not_current(looking().form)
         say_notes(notes(looked.of))
     causal = getattr(looked.settings, "causal", True)
@@ -148,7 +147,7 @@ def keep(found, token, item):
     _, looked, _ = current()
     causal = looked.of.kind.to_decode(looked.settings)
     if causal is not None:
-        looked = replace(looked, of=panel_of(looked.of.kind).open(causal[0]))
+        looked = replace(looked, of=looked.panel.open(causal[0]))
     grouped = decoding.num_kv_heads if decoding.num_kv_heads < decoding.layer.num_heads else None
     how = {"prompt": decoding.steps[0].stop, "kv_heads": grouped, "cache_dtype": decoding.dtype, "token": token, "item": item}
     shown = to_save(looked, replace(looking().view, **how))
@@ -191,7 +190,7 @@ def current():
         found = decoded(looked, how)
     except Wrong as wrong:
         of_this = last is not None and last[0].of.kind is looked.of.kind
-        looked, how = last if of_this else (replace(looked, of=panel_of(looked.of.kind).open(looked.of.kind.made()), index=0), {})
+        looked, how = last if of_this else (replace(looked, of=looked.panel.open(looked.of.kind.made()), index=0), {})
         return decoded(looked, how), looked, renamed(wrong)
     visitor().holds["decoded_last"] = looked, how
     return found, looked, looked.wrong
@@ -217,7 +216,7 @@ def decoded(looked, how):
 
     kind, settings = looked.of.kind, looked.settings
     causal = kind.to_decode(settings)
-    of = looked.of if causal is None else panel_of(kind).open(causal[0])
+    of = looked.of if causal is None else looked.panel.open(causal[0])
     trace, how = of.traces[looked.index], how | (causal[1] if causal else {})
 
     def make():

@@ -1,5 +1,5 @@
 """Explore under its former address for models: a shipped model, where the address names no source."""
 
-from mha_viz.app.parts.heads import page
+from mha_viz.app.heads import page
 
 page("models")

@@ -12,11 +12,10 @@ from mha_viz.app.looked_at import UNCHANGED, begin_whole, file_name, say_what_is
 from mha_viz.app.looked_at import current as looked_at
 from mha_viz.app.looked_at import told as told_of_layer
 from mha_viz.app.number_field import number_field, typed
-from mha_viz.app.parts.messages import say_wrong_view
 from mha_viz.app.parts.save import OnScreen, keep_for_saving, save
 from mha_viz.app.parts.shapes import token
 from mha_viz.app.parts.step_words import OF_HEAD, OF_KEY, SHORT, STAGES, formulas, symbols, told
-from mha_viz.app.parts.toolbar import change, lazy_popover, show
+from mha_viz.app.parts.toolbar import change, lazy_popover, say_wrong_view, show
 from mha_viz.app.session import looking, write_address
 from mha_viz.core.decimals import prose
 from mha_viz.core.rules import Wrong, whole

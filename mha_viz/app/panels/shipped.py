@@ -12,7 +12,7 @@ from mha_viz.app.fields import field
 from mha_viz.app.fragment import fragment
 from mha_viz.app.number_field import number_field
 from mha_viz.app.panels.panel import Panel
-from mha_viz.app.parts.training import train_button
+from mha_viz.app.panels.training import train_button
 from mha_viz.app.parts.what_if import what_if
 from mha_viz.app.session import looking
 from mha_viz.app.warm import trained_run

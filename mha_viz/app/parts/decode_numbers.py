@@ -6,9 +6,8 @@ import numpy as np
 import streamlit as st
 
 from mha_viz.app.number_field import number_field
-from mha_viz.app.parts.messages import say_wrong_view
 from mha_viz.app.parts.shapes import axes, named
-from mha_viz.app.parts.toolbar import show
+from mha_viz.app.parts.toolbar import say_wrong_view, show
 from mha_viz.core.decimals import fill, prose
 
 NARROW = 900  # px below which graphs stand one under the other

@@ -3,7 +3,6 @@
 import streamlit as st
 
 from mha_viz.app.drawing import WHOLE, draw, heard
-from mha_viz.app.panels import panel_of
 from mha_viz.app.parts.changes import cell_in_words
 from mha_viz.app.parts.toolbar import change
 from mha_viz.export.markdown import plain
@@ -48,8 +47,7 @@ def examples(looked, head):
     """The cells in which this head is strongest over more inputs than the one that is shown."""
     from mha_viz.analysis.examples import strongest
 
-    panel = panel_of(looked.of.kind)
-    traces = panel.inputs(looked)
+    traces = looked.panel.inputs(looked)
     count = sum(len(trace.weights) for trace in traces)
     st.markdown(
         f"**Its strongest examples** over {count} sequence{'' if count == 1 else 's'}, one of a query, the first token left aside as a key"
@@ -60,12 +58,12 @@ def examples(looked, head):
             item = traces[one.trace].tokens.item_name(one.item).removeprefix("batch ")
             st.button(
                 plain(f"{item} · {words} · {one.weight:.3f}"), key=f"example_{number}",
-                on_click=heard(show_example), args=(panel, looked, one),
+                on_click=heard(show_example), args=(looked, one),
             )  # fmt: skip
 
 
-def show_example(panel, looked, one):
-    change(**panel.go_to(looked, one), item=one.item, cell=(one.query, one.key))
+def show_example(looked, one):
+    change(**looked.panel.go_to(looked, one), item=one.item, cell=(one.query, one.key))
     draw(WHOLE)
 
 

@@ -6,7 +6,6 @@ from html import escape
 import streamlit as st
 
 from mha_viz.app.drawing import WHOLE, draw, heard
-from mha_viz.app.parts.toolbar import change_all
 from mha_viz.app.session import looking
 from mha_viz.core.rules import Shape, Wrong
 from mha_viz.core.typed_number import meant, read_number
@@ -82,13 +81,6 @@ def say_notes(notes):
     if notes:
         lines = [f"{plain(note.argument)} = {plain(spelled(note.value))}: {plain(note.rule)}" for note in notes]
         st.warning("The address says what cannot be shown: " + "  \n".join(lines), icon=":material/link_off:")
-
-
-def say_wrong_view(*fields):
-    """Say what a control of the view was given and cannot take, of these ``fields`` alone where any are named; the view stays as it was."""
-    wrong = st.session_state.get("wrong_view")
-    if wrong is not None and (not fields or wrong.argument in fields):
-        say_with_mends(wrong, lambda right: change_all(**right), key="wrong_view")
 
 
 def say_findings(trace, sizes_chosen):

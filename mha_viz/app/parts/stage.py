@@ -5,21 +5,20 @@ from dataclasses import replace
 import streamlit as st
 
 from mha_viz.app.drawing import heard
-from mha_viz.app.panels import panel_of
 from mha_viz.app.parts import long
 from mha_viz.app.parts.changes import changes
-from mha_viz.app.parts.messages import say_error, say_findings, say_notes, say_wrong_view
+from mha_viz.app.parts.messages import say_error, say_findings, say_notes
 from mha_viz.app.parts.number_panel import number_panel
 from mha_viz.app.parts.save import OnScreen, keep_for_saving
 from mha_viz.app.parts.shapes import chosen_number, what_average_hides
-from mha_viz.app.parts.toolbar import change
+from mha_viz.app.parts.toolbar import change, say_wrong_view
 from mha_viz.app.session import looking
 from mha_viz.app.visitor import visitor
 from mha_viz.core.memory import too_long
 from mha_viz.core.rules import Wrong
 from mha_viz.export.markdown import plain
 from mha_viz.settings.interventions import read_interventions, told
-from mha_viz.sources.base import kind_of, layer_of
+from mha_viz.sources.base import layer_of
 from mha_viz.sources.source import as_pinned, pinned_settings
 
 
@@ -122,7 +121,7 @@ def pinned_trace(looked, view):
         return None, None, []
     try:
         settings, place = pinned_settings(looked.of.kind, view)
-        of = panel_of(kind_of(settings)).open(settings)
+        of = looked.other(settings)
         if of is None:
             raise Wrong("pinned", settings.file, "is not open in this session: open the file again.", [{"pinned": None}])
         trace, wrong = changed_trace(layer_of(of, place.layer), place, "changed_a")

@@ -5,6 +5,8 @@ from dataclasses import replace
 import streamlit as st
 
 from mha_viz.app.drawing import CHOICES, PICTURE, STAGE, draw, field, heard
+from mha_viz.app.parts.messages import say_with_mends
+from mha_viz.app.parts.what_if import what_if
 from mha_viz.app.session import looking
 from mha_viz.core.rules import Wrong
 from mha_viz.settings import ARRANGEMENTS, COLORS, PICTURES, SCALES, WEIGHTINGS, View, parsed
@@ -74,8 +76,6 @@ def toolbar(trace, view, save, can_change=True, part=None):
 
 def change_layer(trace, view):
     """What if: in the layer that is shown alone, since nobody can tell here what the layers after it would make of it."""
-    from mha_viz.app.parts.what_if import what_if
-
     H = trace.shape[1]
 
     def put(text):
@@ -200,6 +200,13 @@ def change_all(**values):
     """Change the View where the toolbar itself says something else then."""
     change(**values)
     draw(CHOICES)
+
+
+def say_wrong_view(*fields):
+    """Say what a control of the view was given and cannot take, of these ``fields`` alone where any are named; the view stays as it was."""
+    wrong = st.session_state.get("wrong_view")
+    if wrong is not None and (not fields or wrong.argument in fields):
+        say_with_mends(wrong, lambda right: change_all(**right), key="wrong_view")
 
 
 def pin():

@@ -9,6 +9,7 @@ from mha_viz.app.drawing import WHOLE, heard
 from mha_viz.app.drawing import draw as draw_fragments
 from mha_viz.app.measuring import begin, end, measuring, running
 from mha_viz.app.number_field import number_field, typed, written
+from mha_viz.app.panels.file import keep
 from mha_viz.app.parts.messages import say_with_mends
 from mha_viz.core.rules import Wrong, whole
 from mha_viz.settings.environment import CLASS
@@ -117,7 +118,6 @@ def start(name):
 
 def open_heads(name, reports):
     """Look at what was trained as at any recording: every layer on the sequences that the page shows first."""
-    from mha_viz.app.panels.file import keep
     from mha_viz.recording import Recording
 
     last = [report for report in reports if report.scores is not None][-1]
