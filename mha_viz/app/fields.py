@@ -6,10 +6,9 @@ from mha_viz.app import drawing
 from mha_viz.app.drawing import STAGE, WHOLE, draw
 from mha_viz.app.number_field import number_field
 from mha_viz.app.session import looking
-from mha_viz.settings.rules import choices_of
+from mha_viz.settings.rules import choices_of, has_lines, is_optional
 
 FEW = 3  # choices that stand side by side; more are a list
-LONG = ("words", "text", "mask")  # in the names of fields whose text has lines
 
 
 def field(name, widget, label, *, rerun=STAGE, take=None, shown=None, read=None, with_it=(), of=None, **options):
@@ -49,16 +48,26 @@ def take_switch(on, take, rerun):
 
 
 def plain_field(form, name):
-    """The widget of any field, by the rule that it carries: a few choices side by side, more as a list, a tick, a number or a text."""
-    choices, default = choices_of(form.of, name), form.defaults[name]
-    if choices is not None and len(choices) <= FEW:
-        return field(name, st.segmented_control, name, options=list(choices), required=True, width="stretch", rerun=WHOLE)
+    """The widget of any field, by its type and the rule that it carries: a few choices side by side, more as a list, a tick, a number or
+    a text. Where None is right as well, an empty widget means that."""
+    annotation, none = str(form.of.__dataclass_fields__[name].type), is_optional(form.of, name)
+    choices = choices_of(form.of, name)
+    if choices is None and "bool" in annotation and none:
+        choices = (True, False)
     if choices is not None:
-        return field(name, st.selectbox, name, options=list(choices), rerun=WHOLE)
-    if isinstance(default, bool):
+        named = {"options": list(choices), "format_func": in_words, "rerun": WHOLE}
+        if len(choices) <= FEW:
+            return field(name, st.segmented_control, name, required=not none, width="stretch", **named)
+        return field(name, st.selectbox, name, placeholder="none", index=None if none else 0, **named)
+    if "tuple" not in annotation and "bool" in annotation:
         return field(name, st.checkbox, name, rerun=WHOLE)
-    if isinstance(default, int | float) or "int" in str(form.of.__dataclass_fields__[name].type).split("tuple")[0]:
-        return field(name, number_field, name, rerun=WHOLE)
-    if any(part in name for part in LONG):
-        return field(name, st.text_area, name, height=88, shown=lambda text: text or "", rerun=WHOLE)
-    return field(name, st.text_input, name, shown=lambda text: text or "", rerun=WHOLE)
+    if "tuple" not in annotation and ("int" in annotation or "float" in annotation):
+        return field(name, number_field, name, placeholder="none" if none else None, rerun=WHOLE)
+    text = {"shown": lambda text: text or "", "placeholder": "none" if none else None, "rerun": WHOLE}
+    if has_lines(form.of, name):
+        return field(name, st.text_area, name, height=88, **text)
+    return field(name, st.text_input, name, **text)
+
+
+def in_words(choice):
+    return {True: "yes", False: "no"}[choice] if isinstance(choice, bool) else str(choice)

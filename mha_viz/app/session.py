@@ -11,18 +11,14 @@ import streamlit as st
 from mha_viz.app import drawing
 from mha_viz.app.drawing import uninterrupted
 from mha_viz.app.fragment import fragment
+from mha_viz.app.page_list import LISTED
 from mha_viz.app.state import Looking, Place
 from mha_viz.components import stepper
 from mha_viz.sources.base import kind_named
 
 STYLE = Path(__file__).with_name("style.css")
-PAGES = {  # by the name of their file
-    "lessons": "Start here", "explore": "Explore", "steps": "Step by step", "decode": "Decode", "pitfalls": "Pitfalls",
-    "validate": "Validate", "profile": "Profile", "about": "About",
-}  # fmt: skip
-OF_LAYER = {  # by page, the source of an address that names none; "models" is Explore under its former address
-    "explore": None, "models": "trained", "steps": None, "decode": None, "pitfalls": None, "validate": None,
-}  # fmt: skip
+PAGES = {page.name: page.title for page in LISTED if page.linked}
+OF_LAYER = {page.name: page.source for page in LISTED if page.of_layer}
 TYPED = (  # what waits in controls to be mended, or was set aside, until another address is taken over
     "wanted", "left_padding", "wrong_file", "typed_view", "typed_what_if", "wrong_view", "wrong_what_if",
 )  # fmt: skip

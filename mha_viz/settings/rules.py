@@ -96,8 +96,24 @@ def choices_of(kind, name):
     return getattr(kind.__dataclass_fields__[name].metadata["rule"], "choices", None)
 
 
+def has_lines(kind, name):
+    """Whether the field ``name`` of ``kind`` is text of several lines."""
+    return getattr(kind.__dataclass_fields__[name].metadata["rule"], "lines", False)
+
+
+def is_optional(kind, name):
+    """Whether None is a value of the field ``name`` of ``kind``."""
+    return "None" in str(kind.__dataclass_fields__[name].type)
+
+
 def optional(rule):
-    return lambda argument, value: None if value is None else rule(argument, value)
+    """The same ``rule``, by which None is right as well."""
+
+    def this_or_none(argument, value):
+        return None if value is None else rule(argument, value)
+
+    vars(this_or_none).update(vars(rule))  # its choices, and whether its text has lines
+    return this_or_none
 
 
 def flag(argument, value):
@@ -162,3 +178,6 @@ def typed_words(argument, value):
         right = "\n".join(" ".join(line[:LONGEST]) for line in lines)
         raise Wrong(argument, f"{most} words in a line", f"may hold {LONGEST} words a line.", [{argument: right}])
     return value
+
+
+typed_words.lines = True

@@ -7,7 +7,7 @@ from dataclasses import asdict, fields
 from mha_viz.core.json_text import parse_json
 from mha_viz.core.rules import Wrong
 from mha_viz.core.typed_number import read_number
-from mha_viz.settings.rules import ruled_value
+from mha_viz.settings.rules import is_optional, ruled_value
 from mha_viz.settings.settings import Settings
 from mha_viz.settings.view import View
 
@@ -17,10 +17,16 @@ LONGEST_NAME = 40  # characters of a name for which that is looked for
 
 
 def spell(value):
-    """A field's value as an address writes it: true as 1, (3, 0) as "3,0", (None, 9) as ",9"."""
+    """A field's value as an address writes it: true as 1, (3, 0) as "3,0", (None, 9) as ",9", None as nothing."""
     if isinstance(value, tuple):
-        return ",".join("" if part is None else f"{part:g}" if isinstance(part, float) else str(part) for part in value)
-    return str(int(value)) if isinstance(value, bool) else str(value)
+        return ",".join(_part(part) for part in value)
+    return "" if value is None else str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def _part(part):
+    """One of several numbers or words, as short as still means the same."""
+    short = f"{part:g}" if isinstance(part, float) else spell(part)
+    return short if not isinstance(part, float) or float(short) == part else repr(part)
 
 
 def read(kind, name, text):
@@ -30,9 +36,13 @@ def read(kind, name, text):
 
 def parsed(kind, name, text):
     """The value that ``text`` spells for the field ``name`` of ``kind``, as far as it spells one: its rule is still to be kept."""
-    value, annotation = text, str(kind.__dataclass_fields__[name].type)
-    if "tuple" in annotation:
-        value = tuple(read_number(piece.strip()) for piece in text.split(",")) if text.strip() else ()
+    value, field = text, kind.__dataclass_fields__[name]
+    annotation = str(field.type)
+    if not text.strip() and field.default is not None and is_optional(kind, name):
+        value = None  # where None is the default, nothing has to spell it
+    elif "tuple" in annotation:
+        pieces = [piece.strip() for piece in text.split(",")] if text.strip() else []
+        value = tuple(pieces if "str" in annotation else map(read_number, pieces))
     elif "bool" in annotation:
         value = {"1": True, "true": True, "0": False, "false": False}.get(text.lower(), text)
     elif "int" in annotation or "float" in annotation:

@@ -63,6 +63,9 @@ def typed_mask(argument, value):
     return write_mask(read_mask(value, argument))
 
 
+typed_mask.lines = True
+
+
 def _written(number):
     short = f"{number:g}"
     text = short if np.float32(short) == number else repr(float(number))

@@ -1,10 +1,12 @@
 """Where attention comes from: what every kind of source can do, and SOURCES, the registry of the kinds that there are.
 
 A new kind is one module: a frozen dataclass of ruled fields, and an instance of a subclass of ``Kind``, which ``mha_viz.sources`` lists.
+A subclass that leaves a needed piece out cannot be made an instance.
 The sidebar, addresses, settings files, the command line, captions and checks know it from then on.
 """
 
 import hashlib
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -18,7 +20,7 @@ NOTHING = MappingProxyType({})
 NOT_GENERATED = "none: nothing is generated here"  # what a kind says of the settings of generation where it has none
 
 
-class Kind:
+class Kind(ABC):
     """A kind of source: how it is named, which settings it has, and how they are opened.
 
     ``name`` is its spelling in addresses and settings files, ``title`` its place in the choice of a source. ``settings`` is a frozen
@@ -40,13 +42,13 @@ class Kind:
     in_address = True
     seeded = False
 
+    @abstractmethod
     def open(self, settings):
         """The Source of these settings. Raises Wrong where it cannot be had."""
-        raise NotImplementedError
 
+    @abstractmethod
     def called(self, settings):
         """What the source of these settings is called."""
-        raise NotImplementedError
 
     def made(self, **fields):
         """The settings of these ``fields``, the others as they are at first. Raises Wrong where they break a rule."""
@@ -96,9 +98,9 @@ class Kind:
         """What scores the model on sequences that it was not trained on, None where there are none."""
         return None
 
+    @abstractmethod
     def versions(self, settings):
         """What to pin of the model, its tokenizer and its generation, a text each by these names."""
-        raise NotImplementedError
 
 
 SOURCES: dict[str, Kind] = {}  # by name, the default first: ``mha_viz.sources`` lists them

@@ -105,3 +105,14 @@ def test_the_tiny_case_is_named_by_its_field_or_as_a_source():
 def test_the_first_kind_goes_without_a_name():
     assert kind_named(None) is SOURCES["random"]
     assert source_of_address("?seed=8")[0].settings == Settings(seed=8)
+
+
+def test_a_kind_that_leaves_a_needed_piece_out_cannot_be_made():
+    class Half(Kind):
+        name, title, settings = "half", "half a kind", Even
+
+        def open(self, settings):
+            return Source("half", (), settings)
+
+    with pytest.raises(TypeError, match=r"called.*versions"):
+        Half()

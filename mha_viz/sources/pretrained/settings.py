@@ -24,6 +24,9 @@ def typed_lines(argument, value):
     return value
 
 
+typed_lines.lines = True
+
+
 def typed_name(argument, value):
     if not isinstance(value, str) or not value.strip() or not value.isprintable():
         rule = "must name a model: one that a package ships, a folder, or a name on the hub as in 'gpt2'."
