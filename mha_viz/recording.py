@@ -1,9 +1,8 @@
 """Recordings: every attention call of one run, and the files that keep them."""
 
-import io
+import contextlib
 import json
 import os
-import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,13 +17,14 @@ from mha_viz.core.mask import Mask
 from mha_viz.core.rules import Wrong, of_kind
 from mha_viz.core.tokens import Parts, Tokens
 from mha_viz.core.trace import Trace
-from mha_viz.stored.numpy_files import stored_npz
+from mha_viz.stored.numpy_files import stored_npz, zip_of
 from mha_viz.stored.parts import check_call, check_recording
 from mha_viz.stored.safetensors_files import stored_safetensors
-from mha_viz.stored.stored import check_size, reading
+from mha_viz.stored.stored import MOST_OPENED, check_count, check_size, reading
 
 FORMAT = "mha_viz recording 1"
 HELD = "recording"  # the array of an NPZ that holds the same as the other file, as bytes
+FEWER = "Record less: mv.record(model, layers=…, steps=…)."
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,13 @@ class Recording:
         ``.npz`` that and every tensor of each Trace besides, by its name ("weights"; of several Traces "0.weights", …), and
         "query_padding", "out_weight" and "out_bias" where they are known.
 
-        Raises Wrong where heads were put off in maps alone.
+        Raises Wrong for more Traces than ``load`` opens, and where heads were put off in maps alone.
         """
         from safetensors.numpy import save_file
 
+        if len(self.traces) > MOST_OPENED:
+            rule = f"a file of at most {MOST_OPENED:,} can be opened again. Save a part, Recording(traces[:{MOST_OPENED}]). {FEWER}"
+            raise Wrong("traces", len(self.traces), rule)
         temporary = Path(f"{path}.part")  # nothing half-written is ever found under the name itself
         try:
             if Path(path).suffix == ".npz":
@@ -105,23 +108,60 @@ class Recording:
 
 def load(path):
     """The Recording in a file that ``save`` wrote; raises Wrong for any other file."""
-    return read_recording(str(path), Path(of_kind("path", path, str | os.PathLike)))
+    name, data = str(path), Path(of_kind("path", path, str | os.PathLike))
+    with reading(name):
+        with data.open("rb") as file:
+            zipped = file.read(2) == b"PK"
+        size = data.stat().st_size
+    if zipped:
+        with zip_of(name, data) as archive:
+            return recording_of_npz(name, archive, size)
+    return recording_of(name, *stored_safetensors(name, data, size), size)
 
 
-def read_recording(name, data):
-    """The Recording in the file called ``name``, given as its bytes or its path; raises Wrong for any other file."""
-    tensors, about = _read(name, data)
-    try:
+def recording_of_npz(name, archive, size):
+    """The Recording that an NPZ of ``size`` bytes, an open zip ``archive``, holds beside its tensors; raises Wrong for any other."""
+    stored = stored_npz(name, archive, size, HELD).get(HELD)
+    if stored is None:
+        raise Wrong("file", name, "holds arrays and no recording: recording.save(…) writes one.")
+    if stored.dtype != "uint8" or len(stored.shape) != 1:
+        raise Wrong("file", name, f"is a recording whose bytes are {list(stored.shape)} {stored.dtype}: must be uint8, one axis.")
+    with reading(name):
+        data = stored.load().tobytes()
+    return recording_of(name, *stored_safetensors(name, data, len(data)), len(data))
+
+
+def recording_of(name, tensors, metadata, size):
+    """The Recording in the Stored ``tensors`` and the metadata of a safetensors file of ``size`` bytes; raises Wrong for any other."""
+    if not is_recording(metadata):
+        raise Wrong("file", name, "holds tensors and no recording: recording.save(…) writes one.")
+    check_size(name, size)
+    by_call = _by_call(tensors)
+    check_count(name, len(by_call), "attention calls", FEWER)
+    about = parse_json("file", metadata["mha_viz"], name)
+    written = about.get("format") if isinstance(about, dict) else None
+    if written != FORMAT:
+        raise Wrong("file", name, f"is called a recording, and has the format {written!r}; this version reads {FORMAT!r}.")
+    with reading(name), _fitting(name):
         for part, kind in (("calls", list), ("notes", list)):
             if not isinstance(about.get(part), kind):
                 raise Wrong(part, about.get(part), "must be a list.")
-        arrays = _by_call(tensors)
-        traces = tuple(_put_together(f"calls[{i}]", arrays.get(str(i), {}), one) for i, one in enumerate(about["calls"]))
+        traces = []
+        for i, described in enumerate(about["calls"]):
+            arrays = {key: stored.load() for key, stored in by_call.get(str(i), {}).items()}
+            traces.append(_put_together(f"calls[{i}]", arrays, described))
         check_recording(about, [trace.shape for trace in traces])
+    cause = about.get("cause") and Cause(**about["cause"])
+    return Recording(tuple(traces), tuple(about["notes"]), cause, about.get("address", ""))  # older files lack the last
+
+
+@contextlib.contextmanager
+def _fitting(name):
+    """Within it a Wrong is about parts of the recording in the file called ``name``."""
+    try:
+        yield
     except Wrong as wrong:
         raise Wrong("file", name, f"is a recording whose parts do not fit each other: {wrong}") from wrong
-    cause = about.get("cause") and Cause(**about["cause"])
-    return Recording(traces, tuple(about["notes"]), cause, about.get("address", ""))  # older files lack the last
 
 
 def is_recording(metadata):
@@ -129,43 +169,12 @@ def is_recording(metadata):
     return "mha_viz" in (metadata or {})
 
 
-def _read(name, data):
-    """(arrays by name, what describes them) of a recording."""
-    with reading(name):
-        with io.BytesIO(data) if isinstance(data, bytes) else data.open("rb") as file:
-            start, size = file.read(8), file.seek(0, io.SEEK_END)
-            if start.startswith(b"PK"):
-                data = _of_npz(name, file, size)
-                size = len(data)
-        tensors, metadata = stored_safetensors(name, data, size)
-    if not is_recording(metadata):
-        raise Wrong("file", name, "holds tensors and no recording: recording.save(…) writes one.")
-    check_size(name, size)
-    about = parse_json("file", metadata["mha_viz"], name)
-    written = about.get("format") if isinstance(about, dict) else None
-    if written != FORMAT:
-        raise Wrong("file", name, f"is called a recording, and has the format {written!r}; this version reads {FORMAT!r}.")
-    with reading(name):
-        return {key: stored.load() for key, stored in tensors.items()}, about
-
-
-def _of_npz(name, file, size):
-    """The bytes of the recording that an NPZ holds beside its tensors."""
-    with zipfile.ZipFile(file) as archive:
-        stored = stored_npz(name, archive, size).get(HELD)
-        if stored is None:
-            raise Wrong("file", name, "holds arrays and no recording: recording.save(…) writes one.")
-        if stored.dtype != "uint8" or len(stored.shape) != 1:
-            raise Wrong("file", name, f"is a recording whose bytes are {list(stored.shape)} {stored.dtype}: must be uint8, one axis.")
-        return stored.load().tobytes()
-
-
 def _by_call(tensors):
-    """{number of the call: {name: array}}, the number as text."""
+    """{number of the call: {name: Stored}}, the number as text."""
     found = {}
-    for key, array in tensors.items():
+    for key, stored in tensors.items():
         call, _, name = key.partition(".")
-        found.setdefault(call, {})[name] = array
+        found.setdefault(call, {})[name] = stored
     return found
 
 

@@ -315,3 +315,11 @@ def test_nothing_half_written_is_left(saved, monkeypatch):
 def test_a_picture_of_a_recording_that_holds_nothing_says_so():
     with pytest.raises(Wrong, match="holds no attention: nothing was recorded"):
         mha_viz.heads(Recording(()))
+
+
+def test_a_file_holds_no_more_calls_than_are_opened(tmp_path):
+    one = trace_of_maps(np.full((1, 1, 1, 1), 1.0))
+    for suffix in (".safetensors", ".npz"):
+        with pytest.raises(Wrong, match=r"at most 2,048 can be opened again.*layers=…, steps=…"):
+            Recording((one,) * 2049).save(tmp_path / f"run{suffix}")
+        assert not list(tmp_path.iterdir())

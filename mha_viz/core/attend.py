@@ -87,9 +87,10 @@ def _checked(fields, check, no_dropout):
                 check()
             return make(name)
 
-        return read if callable(make) else make
+        return read
 
-    return Made({name: checked(make) for name, make in fields.items()}, getattr(fields, "forget", None))
+    makers = {id(make): checked(make) for make in fields.values() if callable(make)}  # mostly one for all: a recording has many Traces
+    return Made({name: makers.get(id(make), make) for name, make in fields.items()}, getattr(fields, "forget", None))
 
 
 def call_of(trace):

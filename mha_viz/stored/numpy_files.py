@@ -7,7 +7,9 @@ from math import prod
 import numpy as np
 
 from mha_viz.core.rules import Wrong
-from mha_viz.stored.stored import Stored, check_expansion, check_size, reading
+from mha_viz.stored.stored import MOST_TENSORS, Stored, check_expansion, check_size, check_tensors, reading
+
+ENTRY = 160  # bytes of a zip's directory for each of its members, the name among them
 
 
 def stored_npy(name, data, size):
@@ -31,16 +33,30 @@ def stored_npy(name, data, size):
     return Stored("", shape, dtype.name, load)
 
 
-def stored_npz(name, archive, held):
-    """{name: Stored} of the arrays in an open zip ``archive`` of ``held`` bytes; it stays open while they can be read."""
-    members = archive.infolist()
-    size = sum(member.file_size for member in members)
+def zip_of(name, data):
+    """The open zip archive in a file; ``data`` are its bytes or its path. Raises Wrong where it is none, or has too many members."""
+    with reading(name):
+        with io.BytesIO(data) if isinstance(data, bytes) else open(data, "rb") as file:
+            end = zipfile._EndRecData(file)  # what ZipFile reads first; the directory itself takes seconds where it is large
+        if end is not None:
+            check_tensors(name, end[zipfile._ECD_ENTRIES_TOTAL])
+            if end[zipfile._ECD_SIZE] > ENTRY * MOST_TENSORS:
+                raise Wrong("file", name, f"has a directory of {end[zipfile._ECD_SIZE]:,} bytes: its names are too long to be read.")
+        return zipfile.ZipFile(io.BytesIO(data) if isinstance(data, bytes) else data)
+
+
+def stored_npz(name, archive, held, only=None):
+    """{name: Stored} of the arrays in an open zip ``archive`` of ``held`` bytes; it stays open while they can be read. The one called
+    ``only`` where that is not None, if it is there."""
+    members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
+    check_tensors(name, len(members))
+    size = sum(member.file_size for member in members.values())
     check_size(name, size)
     check_expansion(name, size, held)
+    if only is not None:
+        members = {only: members[only]} if only in members else {}
     with reading(name):
-        return {
-            key: _member(name, key, archive, member) for member in members for key in [member.filename.removesuffix(".npy")]
-        }
+        return {key: _member(name, key, archive, member) for key, member in members.items()}
 
 
 def _member(name, key, archive, member):

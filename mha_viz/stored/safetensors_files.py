@@ -6,7 +6,7 @@ import numpy as np
 
 from mha_viz.core.json_text import parse_json
 from mha_viz.core.rules import Wrong
-from mha_viz.stored.stored import Stored, from_bfloat16, reading
+from mha_viz.stored.stored import Stored, check_tensors, from_bfloat16, reading
 
 LONGEST_HEADER = 100_000_000  # bytes: safetensors' own limit
 TYPES = {
@@ -27,6 +27,7 @@ def stored_safetensors(name, data, size):
         if not 2 <= length <= min(LONGEST_HEADER, size - 8):
             raise Wrong("file", name, f"is cut off: its header takes {length:,} bytes, and {size - 8:,} are there.")
         text = bytes(_part(data, 8, 8 + length)).decode()
+    check_tensors(name, text.count('"data_offsets"'))  # told before the header is parsed; within a text quotes are escaped
     header = parse_json("file", text, name)
     if not isinstance(header, dict):
         raise Wrong("file", name, "is damaged: its header is no JSON object.")

@@ -13,6 +13,8 @@ from mha_viz.core.rules import Wrong
 LARGEST = 2 * 2**30  # bytes that are read at once; of a larger .safetensors or .pt on a disk, the tensors that are asked for
 FLOATING = ("float16", "bfloat16", "float32", "float64")
 FREE, RATIO = 2**24, 8  # bytes that any file may turn into, and how many more for each byte that it has
+MOST_OPENED = 2048  # layers, calls or arrays of maps that are opened from one file
+MOST_TENSORS = 50_000  # that one file may hold, opened or not
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +58,19 @@ def check_expansion(name, size, held):
             f"has {held:,} bytes and would expand to {size:,}: most of it is repeated numbers. "
             "Save arrays with np.savez, not compressed, and expanded tensors after .clone()."
         )
+        raise Wrong("file", name, rule)
+
+
+def check_count(name, count, what, advice):
+    """Raises Wrong where a file holds more of ``what`` than MOST_OPENED; no picture shows so many, and each takes a moment to open."""
+    if count > MOST_OPENED:
+        raise Wrong("file", name, f"holds {count:,} {what}, and at most {MOST_OPENED:,} are opened. {advice}")
+
+
+def check_tensors(name, count):
+    """Raises Wrong where a file holds more tensors than MOST_TENSORS, which would take seconds to list."""
+    if count > MOST_TENSORS:
+        rule = f"holds {count:,} tensors, and at most {MOST_TENSORS:,} are read. Save those to look at in a file of their own."
         raise Wrong("file", name, rule)
 
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from mha_viz.core.rules import Wrong
 from mha_viz.stored.pickles import Claim, Refused, Unread, read_pickle
-from mha_viz.stored.stored import Stored, check_expansion, check_size, from_bfloat16, reading
+from mha_viz.stored.stored import MOST_TENSORS, Stored, check_expansion, check_size, from_bfloat16, reading
 
 SIZES = {"bfloat16": 2, "bool": 1}  # bytes of a number whose type NumPy calls otherwise
 LEGACY = 0x1950A86A20F9469CFC6C  # the first number in what torch.save wrote before 1.6
-DEEPEST, MOST, NAMED = 64, 50_000, 2**23  # levels of containers, tensors, characters in all their names
+DEEPEST, NAMED = 64, 2**23  # levels of containers, characters in the names of all tensors
 LOCAL_HEADER = 30  # bytes of a zip's local header before a member's name
 
 
@@ -65,7 +65,7 @@ def flat(name, held):
     """{name: Claim} of all tensors in nested containers, names joined by dots: checkpoints nest their state dict.
 
     What leads to no tensor is looked through once, wherever it stands. Raises Wrong, with the file's ``name``, where containers nest
-    deeper than DEEPEST, or more than MOST tensors or NAMED characters would come of it.
+    deeper than DEEPEST, or more than MOST_TENSORS tensors or NAMED characters would come of it.
     """
     leading, found, characters = {}, {}, 0
 
@@ -86,8 +86,8 @@ def flat(name, held):
         nonlocal characters
         if isinstance(value, Claim):
             characters += len(path)
-            if len(found) == MOST or characters > NAMED:
-                rule = f"holds more than {MOST:,} tensors, or the same ones in as many places: save the state_dict alone."
+            if len(found) == MOST_TENSORS or characters > NAMED:
+                rule = f"holds more than {MOST_TENSORS:,} tensors, or the same ones in as many places: save the state_dict alone."
                 raise Wrong("file", name, rule)
             found[path] = value
         else:

@@ -13,6 +13,10 @@ import pytest
 import torch
 from safetensors.numpy import save
 
+from mha_viz.core.attend import trace_of_call
+from mha_viz.core.call import Call
+from mha_viz.recording import Recording
+
 # Looks at a file and opens it with the guesses; prints the outcome and the megabytes and seconds that it took.
 PROGRAM = """
 import sys, time
@@ -81,6 +85,28 @@ def maps(count):
     return {f"a{i}": np.full((4, 4), 0.25, np.float32) for i in range(count)}
 
 
+def recording(count, suffix, calls=None):
+    """The bytes of a recording of so many equal calls, and of one that describes ``calls`` of them instead."""
+    tensors, metadata = Recording((call(),))._parts()
+    about = json.loads(metadata["mha_viz"])
+    tensors = {f"{i}.{key.partition('.')[2]}": array for i in range(count) for key, array in tensors.items()}
+    about["calls"] *= count if calls is None else calls
+    data = save(tensors, {"mha_viz": json.dumps(about)})
+    if suffix == ".safetensors":
+        return data
+    every = Recording((call(),))._arrays()
+    every.pop("recording")
+    return npz(
+        np.savez, recording=np.frombuffer(data, np.uint8), **{f"{i}.{key}": array for i in range(count) for key, array in every.items()}
+    )
+
+
+def call():
+    torch.manual_seed(0)
+    q = torch.randn(1, 2, 4, 2).numpy()
+    return trace_of_call(Call(q, q, q, out_weight=np.eye(4, dtype=np.float32), out_bias=np.zeros(4, np.float32)))
+
+
 def bytearray_of(size):
     """A pickle that asks for so many bytes of memory: PROTO 2, GLOBAL, an int, TUPLE1, REDUCE, STOP."""
     return b"\x80\x02cbuiltins\nbytearray\nJ" + size.to_bytes(4, "little") + b"\x85R."
@@ -123,6 +149,16 @@ SMALL = {
         "16,000 arrays that may be attention maps",
     ),
     "too many arrays": (lambda: npz(**maps(16_000)), "16,000 arrays that may be attention maps"),
+    "far too many arrays": (lambda: npz(np.savez, **maps(60_000)), "60,000 tensors, and at most 50,000"),
+    "far too many tensors": (lambda: save(maps(200_000)), "200,000 tensors, and at most 50,000"),
+    "layers of one array": (lambda: npz(a=np.ones((30_000, 1, 1, 2, 1))), "30,000 layers of attention maps, and at most 2,048"),
+    "a long recording": (lambda: recording(2048, ".safetensors"), "2048 opened"),
+    "a long recording in an .npz": (lambda: recording(2048, ".npz"), "2048 opened"),
+    "a recording too long": (lambda: recording(2049, ".safetensors"), "2,049 attention calls, and at most 2,048"),
+    "a recording too long in an .npz": (lambda: recording(2049, ".npz"), "2,049 attention calls, and at most 2,048"),
+    "a recording far too long": (lambda: recording(16_000, ".safetensors"), "96,000 tensors, and at most 50,000"),
+    "a recording far too long in an .npz": (lambda: recording(4_000, ".npz"), "tensors, and at most 50,000"),
+    "a recording of calls that are not there": (lambda: recording(1, ".safetensors", 50_000), "calls[1]"),
 }
 
 

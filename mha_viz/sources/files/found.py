@@ -4,8 +4,6 @@ from dataclasses import dataclass, field
 
 from mha_viz.core.rules import Wrong, one_of, whole
 
-MOST = 2048  # layers, or arrays of maps, that are opened from one file
-
 
 @dataclass(frozen=True)
 class Question:
@@ -70,9 +68,3 @@ class Found:
             if name not in fields:
                 raise Wrong(name, value, f"is not asked of this file; these are: {', '.join(fields) or 'none'}.")
         return {question.field: question.answered(answers) for question in questions}
-
-
-def check_count(name, count, what, advice):
-    """Raises Wrong where a file holds more of ``what`` than MOST; no picture shows so many, and to open each takes a moment."""
-    if count > MOST:
-        raise Wrong("file", name, f"holds {count:,} {what}, and at most {MOST:,} are opened. {advice}")

@@ -13,9 +13,9 @@ from mha_viz.core.rules import Shape, Wrong
 from mha_viz.core.tokens import Tokens
 from mha_viz.recording import Recording
 from mha_viz.sources.axes import LETTERS, arranged, in_words, looks_like_a_grid
-from mha_viz.sources.files.found import Question, check_count
+from mha_viz.sources.files.found import Question
 from mha_viz.sources.files.read import shape_of
-from mha_viz.stored.stored import FLOATING, check_size
+from mha_viz.stored.stored import FLOATING, check_count, check_size
 
 ALL = "all"
 AT_ONCE = 2**20  # numbers of a map that are looked at together
@@ -57,8 +57,11 @@ class Maps:
     def open(self, name, answers, tokens, key_tokens):
         chosen = self._chosen(answers.get("array", ALL))
         traces, zeros = [], 0
+        letters = answers["axes"].split()
+        if "layer" in letters:
+            layers = sum(given.array.shape[letters.index("layer")] for given in chosen.values())
+            check_count(name, layers, "layers of attention maps", "Save those to look at in a file of their own.")
         for key, given in chosen.items():
-            letters = answers["axes"].split()
             for layer, weights in enumerate(arranged(given.array, letters)):
                 weights, count = undefined_where_zero(weights)
                 zeros += count

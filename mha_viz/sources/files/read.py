@@ -1,12 +1,10 @@
 """Bytes or a path in, named tensors, a text or a Recording out: nothing in a file is run, and nothing larger than stated is read."""
 
-import io
-import zipfile
 from pathlib import Path
 
 from mha_viz.core.rules import Wrong
-from mha_viz.recording import HELD, is_recording, read_recording
-from mha_viz.stored.numpy_files import stored_npy, stored_npz
+from mha_viz.recording import HELD, is_recording, recording_of, recording_of_npz
+from mha_viz.stored.numpy_files import stored_npy, stored_npz, zip_of
 from mha_viz.stored.safetensors_files import begins_as_safetensors, stored_safetensors
 from mha_viz.stored.stored import check_size, reading
 from mha_viz.stored.torch_files import stored_stream, stored_zip
@@ -33,8 +31,7 @@ def read_file(name, data):
         tensors, metadata = stored_safetensors(name, data, size)
         if not is_recording(metadata):
             return "tensors", tensors
-        check_size(name, size)
-        return "recording", read_recording(name, data)
+        return "recording", recording_of(name, tensors, metadata, size)
     if start.startswith(b"\x93NUMPY"):
         return "tensors", {"": stored_npy(name, data, size)}
     if start.startswith((b"PK\x03\x04", b"PK\x05\x06")):  # with members, and without
@@ -53,17 +50,17 @@ def _start(name, path):
 
 def _zip(name, data, size):
     """A Recording or the tensors of an ``.npz``, or those of what ``torch.save`` wrote."""
-    with reading(name):
-        archive = zipfile.ZipFile(io.BytesIO(data) if isinstance(data, bytes) else data)  # open as long as its tensors are at hand
-        members = [member.filename for member in archive.infolist()]
+    archive = zip_of(name, data)  # open as long as its tensors are at hand
+    members = archive.namelist()
     if any(member.rpartition("/")[2] == "data.pkl" for member in members):
         if isinstance(data, bytes):
             check_size(name, size)
         return "tensors", stored_zip(name, data, archive, size)
     if any(not member.endswith(".npy") for member in members):
         raise Wrong("file", name, f"is a zip archive of something else. What can be opened is {OPENED}.")
-    tensors = stored_npz(name, archive, size)
-    return ("recording", read_recording(name, data)) if HELD in tensors else ("tensors", tensors)
+    if f"{HELD}.npy" in members:
+        return "recording", recording_of_npz(name, archive, size)
+    return "tensors", stored_npz(name, archive, size)
 
 
 def _text(name, data, size):

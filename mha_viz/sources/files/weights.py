@@ -16,11 +16,11 @@ from mha_viz.core.mask import Mask
 from mha_viz.core.rules import Shape, Wrong
 from mha_viz.recording import Recording
 from mha_viz.sources.files.checks import check_weights, tell
-from mha_viz.sources.files.found import Question, check_count
+from mha_viz.sources.files.found import Question
 from mha_viz.sources.files.recipes import IN_OUT, ORDERS, OUT_IN, PER_HEAD, convert, equal_thirds, head_counts, layouts
 from mha_viz.sources.files.sites import MULTIHEAD, find_sites
 from mha_viz.sources.files.texts import vectors_of
-from mha_viz.stored.stored import FLOATING, LARGEST
+from mha_viz.stored.stored import FLOATING, LARGEST, check_count
 
 ALL = "all"
 TOLD_BY = 4  # layers whose numbers are asked about a layout: more say the same
