@@ -61,7 +61,7 @@ def heads_like(traces, trace, head, item, count=10):
     for i, other in enumerate(traces):
         if item >= len(other.probabilities) or other.probabilities.shape[2:] != (L, S):
             size = " × ".join(map(str, other.probabilities.shape[2:]))
-            has_no = f"no batch item {item}" if item >= len(other.probabilities) else f"maps of another size, {size}"
+            has_no = f"no {own.tokens.item_name(item)}" if item >= len(other.probabilities) else f"maps of another size, {size}"
             notes.append(f"{other.name} ({i}) has {has_no}.")
             continue
         queries = real_queries(own, item) & real_queries(other, item)  # [L]

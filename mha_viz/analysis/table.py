@@ -31,13 +31,13 @@ def head_table(traces, item):
     Traces without such an item are passed over and noted. Each statistic is computed once for each Trace, whoever asks for it.
     """
     whole("item", item, 0)
-    rows, notes = [], []
-    for i, trace in enumerate(getattr(traces, "traces", traces)):
+    rows, notes, traces = [], [], getattr(traces, "traces", traces)
+    named = next((trace.tokens.item_name(item) for trace in traces if item < len(trace.undefined)), f"batch item {item}")
+    for i, trace in enumerate(traces):
         N, H = trace.undefined.shape[:2]
         if item >= N:
-            notes.append(
-                f"{trace.name} ({i}) has no batch item {item}: {f'those from 0 to {N - 1}' if N > 1 else 'item 0 alone'}."
-            )
+            first, last = ("item 0", N - 1) if trace.tokens.parts is None else map(trace.tokens.item_name, (0, N - 1))
+            notes.append(f"{trace.name} ({i}) has no {named}: {f'{first} alone' if N == 1 else f'its {N} are {first} to {last}'}.")
             continue
         values = {name: statistic(trace, item, name).tolist() for name in STATISTICS}  # [H] each
         rows += [HeadRow(i, trace.name, head, {name: found[head] for name, found in values.items()}) for head in range(H)]

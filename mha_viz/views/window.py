@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from mha_viz.core.rules import Wrong
+from mha_viz.core.sight import CELLS
 from mha_viz.views.base import WIDE
 from mha_viz.views.head import Head
 
@@ -18,6 +19,11 @@ class Window(Head):
         if shown.sight is None:
             rule = "is an exact window of maps that are too long to be whole, and these are not: every view of them is exact."
             return Wrong("view", self.name, rule, [{"view": "head"}])
+        if not shown.sight.exact:
+            spans = zip(("rows", "columns"), shown.sight.spans, strict=True)
+            name, (start, stop) = next((name, span) for name, span in spans if span[1] - span[0] > CELLS)
+            rule = f"are {stop - start:,}, and an exact window holds at most {CELLS} a side: “head” shows more, in blocks."
+            return Wrong(name, f"{start},{stop}", rule, [{name: f"{start},{start + CELLS}"}, {"view": "head"}])
         return super().lack(shown)
 
     def caption(self, shown):

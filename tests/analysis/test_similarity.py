@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mha_viz import Batch, Layer, Recording, Settings, Wrong, attend, synthetic
-from mha_viz.analysis import difference_from_average, head_distances, heads_like, similarity
+from mha_viz.analysis import difference_from_average, head_distances, head_table, heads_like, similarity
 from mha_viz.core.maps import trace_of_maps
-from mha_viz.core.tokens import Tokens
+from mha_viz.core.tokens import Parts, Tokens
 from tests.analysis.kinds import KINDS, of_kind
 
 CHOSEN = Settings(embed_dim=12, num_heads=3, batch_size=2, seq_len=6, padding=(2,))
@@ -148,3 +148,11 @@ def test_rows_that_are_not_finite_are_no_rows_of_padding():
     query[0, 1, 0] = np.nan
     trace = attend(Layer.random(8, 2), Batch(query))
     assert "finite" in heads_like([trace], 0, 0, 0).notes[0]
+
+
+def test_a_part_that_another_layer_lacks_is_called_as_the_part_it_is():
+    maps, places = np.full((2, 2, 2, 2), 0.5), ((0, 0, 0), (0, 0, 3))
+    tokens = {N: replace(Tokens.of(N, 2, 2), parts=Parts("window", "image", places[:N])) for N in (2, 1)}
+    windows = [trace_of_maps(maps[:N], tokens[N], name) for N, name in ((2, "a"), (1, "b"))]
+    assert heads_like(windows, 0, 0, 1).notes == ("b (1) has no window (0, 3) of image 0.",)
+    assert head_table(windows, 1).notes == ("b (1) has no window (0, 3) of image 0: window (0, 0) of image 0 alone.",)

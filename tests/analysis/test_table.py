@@ -34,7 +34,7 @@ def test_a_trace_without_the_item_is_passed_over_with_the_reason():
     table = head_table(traces, 2)
     assert {row.trace for row in table.rows} == {1}
     assert table.notes == (
-        "attention (0) has no batch item 2: those from 0 to 1.",
+        "attention (0) has no batch item 2: its 2 are item 0 to 1.",
         "attention (2) has no batch item 2: item 0 alone.",
     )
     with pytest.raises(Wrong, match="item"):

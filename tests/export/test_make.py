@@ -179,6 +179,15 @@ def test_a_window_is_around_the_chosen_cell(long):
     assert spec["layout"]["meta"]["chosen"] == {"head": 0, "query": 5, "key": 9}  # all 40 keys are within 128
 
 
+@pytest.mark.parametrize("span", ["rows", "columns"])
+def test_a_window_is_exact_or_refused(span, monkeypatch):
+    monkeypatch.setattr("mha_viz.core.memory.WHOLE", 2**14)
+    address = "?embed_dim=8&num_heads=2&batch_size=1&seq_len=300&padding="
+    with pytest.raises(Wrong, match=f"{span} = '0,300': are 300, .* Nearest right: {span} = '0,256'"):
+        spec_of(Figure(address=f"{address}&{span}=0,300", view="window"))
+    assert spec_of(Figure(address=f"{address}&{span}=0,256", view="window"))
+
+
 @pytest.mark.parametrize(
     ("asked", "said"),
     [({"view": "steps"}, "would need the whole maps"), ({"heads": "4"}, "points to head 4"),
