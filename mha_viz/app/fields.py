@@ -5,7 +5,8 @@ import streamlit as st
 from mha_viz.app import drawing
 from mha_viz.app.drawing import STAGE, WHOLE, draw
 from mha_viz.app.number_field import number_field
-from mha_viz.app.session import looking
+from mha_viz.app.session import PLAYING, looking
+from mha_viz.app.task import end
 from mha_viz.settings.rules import choices_of, has_lines, is_optional
 
 FEW = 3  # choices that stand side by side; more are a list
@@ -26,7 +27,7 @@ def field(name, widget, label, *, rerun=STAGE, take=None, shown=None, read=None,
 
 def take_field(value, name, read, rerun, with_it, take):
     """Keep what the widget of a field holds now, and draw what depends on it."""
-    st.session_state.playing = False  # somebody looks at something else
+    end(PLAYING)  # somebody looks at something else
     form = looking().form
     if take is not None:
         take(value)

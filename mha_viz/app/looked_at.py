@@ -92,7 +92,6 @@ def take_source(name):
     looking().choose(name)
     drawing.renew()
     let_go()
-    st.session_state.playing = False
 
 
 def say_nothing(panel):

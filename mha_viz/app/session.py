@@ -13,12 +13,14 @@ from mha_viz.app.drawing import uninterrupted
 from mha_viz.app.fragment import fragment
 from mha_viz.app.page_list import LISTED
 from mha_viz.app.state import Looking, Place
+from mha_viz.app.task import end, going
 from mha_viz.components import stepper
 from mha_viz.sources.base import kind_named
 
 STYLE = Path(__file__).with_name("style.css")
 PAGES = {page.name: page.title for page in LISTED if page.linked}
 OF_LAYER = {page.name: page.source for page in LISTED if page.of_layer}
+PLAYING = "playing"  # the Task that shows one snapshot of a training after another
 TYPED = (  # what waits in controls to be mended, or was set aside, until another address is taken over
     "wanted", "left_padding", "wrong_file", "typed_view", "typed_what_if", "wrong_view", "wrong_what_if",
 )  # fmt: skip
@@ -75,7 +77,8 @@ def arrive(page, content=Looking):
 
 
 def let_go():
-    """Forget what was typed into controls of the view and could not be taken."""
+    """Forget what was typed into controls of the view and could not be taken, and end what is played."""
+    end(PLAYING)
     for name in TYPED:
         st.session_state.pop(name, None)
 
@@ -85,7 +88,7 @@ def write_address(page=None):
     """Let the browser's address say what is set and how it is shown; not while a training is played: Back should not lead through it."""
     state = st.session_state
     page = page or state.page
-    spelled = None if state.get("playing") else place(page).spell()
+    spelled = None if page in OF_LAYER and going(PLAYING) else place(page).spell()
     if spelled is not None:
         state.address = unnamed(spelled, page)
         st.query_params.from_dict(state.address)

@@ -1,6 +1,7 @@
 """The Decode page, run without a browser: what it says and draws is what decoding gives, for the settings of Explore and its own."""
 
 import re
+import time
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from mha_viz import Settings, attend, synthetic
 from mha_viz.analysis.decoding import difference, hint_difference, lengths, works
-from mha_viz.app.parts import timed
+from mha_viz.app import task
 from mha_viz.core.decimals import prose
 from mha_viz.core.decode import cache_bytes, decode, share_kv
 from tests.app.screen import APP, decoded, errors, figure, held, page_text, press, read, sent, set_to, to_page
@@ -177,7 +178,7 @@ def test_how_a_cache_grows():
 
 
 def test_both_ways_are_timed_when_somebody_asks(monkeypatch):
-    monkeypatch.setattr(timed, "SLICE", 1000)  # nothing ticks here
+    monkeypatch.setattr(task, "SLICE", 1000)  # nothing ticks here
     at = page(embed_dim="16", num_heads="2")
     assert not [alt for alt in graphs(at) if alt.startswith("Over tokens 16")]
     at = press(at, "Time both")
@@ -188,14 +189,25 @@ def test_both_ways_are_timed_when_somebody_asks(monkeypatch):
 
 
 def test_timing_shows_how_far_it_is_and_what_was_measured_when_it_was_stopped(monkeypatch):
-    monkeypatch.setattr(timed, "SLICE", 0)
+    monkeypatch.setattr(task, "SLICE", 0)
     at = press(page(embed_dim="16", num_heads="2"), "Time both")
     assert any(button.label == "Stop" for button in at.button)
-    measured = len(at.session_state["timing"].done)
+    measured = len(at.session_state["task_timing"].results)
     at = press(at, "Stop")
-    assert len(at.session_state["timing"].done) == measured >= 1
+    assert len(at.session_state["task_timing"].results) == measured >= 1
     assert next(alt for alt in graphs(at) if alt.startswith("Over tokens 16"))
     assert any(button.label == "Time both again" for button in at.button)
+    assert task._taken["by"] is None
+
+
+def test_timing_begins_once_nobody_else_measures(monkeypatch):
+    monkeypatch.setattr(task, "SLICE", 1000)
+    monkeypatch.setattr(task, "_taken", {"by": "another session", "until": time.monotonic() + 600})
+    at = press(page(embed_dim="16", num_heads="2"), "Time both")
+    assert "Somebody else is measuring" in at.info[0].value and at.session_state["task_timing"].results == []
+    monkeypatch.setitem(task._taken, "by", None)
+    at = at.run()
+    assert [alt for alt in graphs(at) if alt.startswith("Over tokens 16")]
 
 
 @pytest.mark.parametrize(

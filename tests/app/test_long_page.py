@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from streamlit.runtime.caching import clear_session_resource_cache
 
+from mha_viz.app.parts.long import coming
+from mha_viz.app.task import Done, Task
 from mha_viz.core.attend import trace_of_call
 from mha_viz.core.call import Call
 from mha_viz.recording import Recording
@@ -49,7 +51,7 @@ def test_somebody_stops_and_goes_on(monkeypatch):
 
     at = opened(**SIZE, seed="102")
     clear_session_resource_cache("test session id")  # what was made is forgotten
-    at.session_state.long_stopped = True
+    at.session_state.task_maps = Task(Done(1), coming(), resumes=True, stopped=True)
     at.run()
     assert heads(at) == ["average", "head 0"] and "comes after the heads" in words(at)
     press(at, "Go on")

@@ -273,9 +273,9 @@ def test_training_is_played_step_by_step_and_back_does_not_lead_through_it():
     every = steps("look-both-ways-2")
     assert held(at)["snapshot"] == every[0] and "Stop" in [button.label for button in at.button]
     seen = []
-    while at.session_state.get("playing"):
+    while "task_playing" in at.session_state and at.session_state["task_playing"].going:
         seen.append(held(at)["snapshot"])
-        at.session_state["next_at"] = 0  # it was looked at for long enough
+        at.session_state["task_playing"].due = 0  # it was looked at for long enough
         at.run()
     assert [a < b for a, b in pairwise(seen)] == [True] * (len(every) - 2)
     assert seen == list(every[:-1])
@@ -285,12 +285,17 @@ def test_training_is_played_step_by_step_and_back_does_not_lead_through_it():
 
 def test_playing_stops_where_it_is():
     at = press(models(), "Play the training")
-    at.session_state["next_at"] = 0
+    at.session_state["task_playing"].due = 0
     step = held(at.run())["snapshot"]
     at = press(at, "Stop")
-    at.session_state["next_at"] = 0
+    assert "task_playing" not in at.session_state
     assert held(at.run())["snapshot"] == step == steps("induction")[1]
     assert at.query_params == {"snapshot": str(step)}
+
+
+def test_a_page_of_its_own_writes_its_address_while_a_training_is_played():
+    at = to_page(press(models(), "Play the training"), "profile")
+    assert set_to(at, "profile_repeats", 3).query_params == {"repeats": "3"}
 
 
 # Layers and heads

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mha_viz.app import measuring
-from mha_viz.app.measuring import Measuring
+from mha_viz.app import task
+from mha_viz.app.task import Task
 from mha_viz.settings.profile import Profile
 from mha_viz.studies.profile_results import Results, as_json
 from mha_viz.studies.profiling import PEAK, SECONDS, WAITING, Event
@@ -67,25 +67,17 @@ def test_what_is_measured_by_then_stays_where_somebody_stops(monkeypatch):
             yield Event(WAITING)
 
     at = page(**ADDRESS)
-    at.session_state.measuring_profile = Measuring(results, waits())
-    monkeypatch.setattr(measuring, "SLICE", 0)
+    at.session_state.task_profile = Task(results, waits(), alone=True)
+    monkeypatch.setattr(task, "SLICE", 0)
     at = at.run()
     assert any(one.label == "Stop" for one in at.get("button")) and not pictured(at)
     at = next(one for one in at.get("button") if one.label == "Stop").click().run()
     assert pictured(at) and "python -m mha_viz profile --embed-dim 8" in page_text(at) and not at.exception
 
 
-def test_one_measures_at_a_time(monkeypatch):
-    one, other = (Measuring(Results(SMALL), iter(())) for _ in range(2))
-    monkeypatch.setitem(measuring._taken, "by", None)
-    assert measuring.mine(one) and not measuring.mine(other) and measuring.mine(one)
-    monkeypatch.setitem(measuring._taken, "until", 0.0)
-    assert measuring.mine(other), "who went away is not waited for"
-
-
 def test_a_picture_of_something_else_is_not_current():
     at = page(**ADDRESS)
-    at.session_state.measuring_profile = Measuring(done(SMALL), None)
+    at.session_state.task_profile = Task(done(SMALL), None)
     assert "Not current" not in page_text(at.run())
     at = set_to(at, "profile_repeats", 2)
     assert "Not current" in page_text(at)

@@ -1,7 +1,6 @@
 """What a session began ends when its browser is gone: no process and no computation of it goes on."""
 
 import asyncio
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -9,7 +8,6 @@ from pathlib import Path
 import psutil
 import websockets
 
-from mha_viz.app.measuring import Measuring
 from tests.protocol import Session
 
 APP = Path(__file__).parents[2] / "app.py"
@@ -48,32 +46,3 @@ def test_a_tab_that_closes_takes_its_profile_workers_with_it(serve):
     while begun & set(workers()) and time.monotonic() < until:
         time.sleep(0.1)
     assert not begun & set(workers())
-
-
-def test_what_is_stopped_while_an_event_is_on_its_way_ends_after_it():
-    arrived, may_go_on, closed = threading.Event(), threading.Event(), []
-
-    class Results(list):
-        add = list.append
-
-    def events():
-        try:
-            arrived.set()
-            may_go_on.wait(PATIENCE)
-            yield 1
-            yield 2
-        finally:
-            closed.append(True)
-
-    now = Measuring(Results(), events())
-    at_work = threading.Thread(target=now.go_on)
-    at_work.start()
-    arrived.wait(PATIENCE)
-    stopping = threading.Thread(target=now.stop)
-    stopping.start()
-    while now.events is not None:
-        time.sleep(0.01)
-    may_go_on.set()
-    at_work.join(PATIENCE)
-    stopping.join(PATIENCE)
-    assert now.results == [1] and closed == [True]

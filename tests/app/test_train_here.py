@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mha_viz.studies.training
-from mha_viz.app import measuring
+from mha_viz.app import task
 from mha_viz.sources.models import MODELS, Parameters, forward
 from mha_viz.sources.trained import Trained
 from mha_viz.studies.training import train
@@ -18,8 +18,8 @@ NAME = "look-both-ways-2"
 @pytest.fixture
 def opened(monkeypatch):
     """The page with the dialog open; one event comes in a slice of the training."""
-    monkeypatch.setattr(measuring, "SLICE", 0)
-    monkeypatch.setitem(measuring._taken, "by", None)
+    monkeypatch.setattr(task, "SLICE", 0)
+    monkeypatch.setitem(task._taken, "by", None)
     return press(models(model=NAME), "Train it here")
 
 
@@ -90,7 +90,7 @@ def test_progress_curves_and_heads_are_shown_to_the_end(opened, training):
     assert f"loss {scores.loss:.4f}" in page_text(at)
     assert charts(at)[0].startswith(f"Over 20 training steps: loss from {reports(at)[0].scores.loss:.3f} to {scores.loss:.3f}")
     assert "1 layer by 2 heads as small maps" in charts(at)[1]
-    assert measuring._taken["by"] is None and not at.exception
+    assert task._taken["by"] is None and not at.exception
 
 
 def test_stop_ends_it_early_and_what_is_reached_stays(opened, training):
@@ -102,7 +102,7 @@ def test_stop_ends_it_early_and_what_is_reached_stays(opened, training):
     last = next(report.step for report in reversed(reports(at)) if report.scores)
     assert f"After {last} steps, on held-out sequences" in page_text(at) and charts(at)[0].startswith(f"Over {last} training steps")
     at = at.run()
-    assert reports(at)[-1].step == reached and measuring._taken["by"] is None, "nothing goes on"
+    assert reports(at)[-1].step == reached and task._taken["by"] is None, "nothing goes on"
     training(steps=2)
     assert reports(to_the_end(start(at)))[-1].step == 2, "begun anew"
 
@@ -110,19 +110,19 @@ def test_stop_ends_it_early_and_what_is_reached_stays(opened, training):
 def test_going_elsewhere_ends_it(opened, training):
     training(steps=400)
     at = start(opened)
-    now = at.session_state["measuring_training"]
-    assert now.events is not None
+    now = at.session_state["task_training"]
+    assert now.steps is not None
     at = set_to(set_to(at, "view_source", "file"), "view_source", "trained")
-    assert "Start" not in labels(at) and now.events is None and measuring._taken["by"] is None
+    assert "Start" not in labels(at) and now.steps is None and task._taken["by"] is None
 
 
 def test_a_second_one_waits_until_the_first_is_done(opened, training, monkeypatch):
     training(steps=2)
-    monkeypatch.setitem(measuring._taken, "by", "another session")
-    monkeypatch.setitem(measuring._taken, "until", time.monotonic() + 60)
+    monkeypatch.setitem(task._taken, "by", "another session")
+    monkeypatch.setitem(task._taken, "until", time.monotonic() + 60)
     at = start(opened)
     assert at.info[0].value.startswith("Somebody else is measuring or training on this server") and reports(at) == [], "nothing began"
-    monkeypatch.setitem(measuring._taken, "by", None)
+    monkeypatch.setitem(task._taken, "by", None)
     assert reports(to_the_end(at.run()))[-1].step == 2
 
 
@@ -135,7 +135,7 @@ def test_a_training_that_breaks_lets_the_next_one_begin(opened, monkeypatch):
     at = start(opened)
     at = at.run()
     assert at.exception and "Stop" not in labels(at.run())
-    assert measuring._taken["by"] is None
+    assert task._taken["by"] is None
 
 
 def test_it_is_off_while_a_class_is_served_and_says_why(monkeypatch):

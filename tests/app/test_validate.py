@@ -11,7 +11,7 @@ import mha_viz as mv
 from mha_viz import Settings, Trained, synthetic, trained
 from mha_viz.analysis.validation import QUESTIONS, Subject, contract_text
 from mha_viz.analysis.validation.gradients import head_norms
-from mha_viz.app import warm
+from mha_viz.app import task, warm
 from mha_viz.app.parts import checked
 from mha_viz.sources.source import source
 from mha_viz.studies.validation import OF_HELD_OUT, found, validate
@@ -120,7 +120,8 @@ def test_checks_that_were_stopped_go_on_from_there(monkeypatch):
     at = page(**SMALL)
     of = source(Settings(embed_dim=8, num_heads=2, batch_size=2, seq_len=4, padding=(1,)))
     left = counted(of, 0)
-    at.session_state["checks_done"], at.session_state["checks_left"] = [next(left), next(left)], left
+    now = at.session_state["task_checks"]
+    now.results[:], now.steps = [next(left), next(left)], left
     at = at.run()
     assert len(rows(at)) == 2
     at = press(at, "Go on")
@@ -130,12 +131,11 @@ def test_checks_that_were_stopped_go_on_from_there(monkeypatch):
 
 def test_how_far_long_checks_are_is_said_and_they_can_be_stopped(monkeypatch):
     monkeypatch.setattr(checked, "AT_ONCE", 0)
-    monkeypatch.setattr(checked, "SLICE", 0)
+    monkeypatch.setattr(task, "SLICE", 0)
     at = page(**SMALL)
     assert not rows(at)
     assert any(button.label == "Stop" for button in at.button)
-    at.session_state["check_on"] = False  # as Stop sets it
-    at = at.run()
+    at = press(at, "Stop")
     assert len(rows(at)) == 2
     assert any(button.label == "Go on" for button in at.button)
 

@@ -6,7 +6,6 @@ from html import escape
 import streamlit as st
 
 from mha_viz.app.drawing import field, heard
-from mha_viz.app.measuring import begin, measuring, running
 from mha_viz.app.number_field import number_field
 from mha_viz.app.parts.messages import say_error, say_notes, say_with_mends
 from mha_viz.app.parts.quality_beside import quality_beside
@@ -14,10 +13,10 @@ from mha_viz.app.parts.save import OnScreen, keep_for_saving, save
 from mha_viz.app.parts.toolbar import lazy_popover
 from mha_viz.app.session import arrive, enter, place, write_address
 from mha_viz.app.state import Form
+from mha_viz.app.task import begin, going, running, task, why_off
 from mha_viz.app.warm import warm_up
 from mha_viz.core.rules import Wrong
 from mha_viz.export.markdown import plain
-from mha_viz.settings.environment import CLASS
 from mha_viz.settings.profile import BOTH, Profile
 from mha_viz.settings.view import DTYPES
 from mha_viz.studies.profiling import outlook
@@ -52,8 +51,8 @@ def page():
     if wrong is not None:
         say_with_mends(wrong, lambda change: form().change(**change))
     buttons(profile)
-    found = measuring("profile")
-    if found is not None and found.events is not None:
+    found = task("profile")
+    if going("profile"):
         running("profile")
     elif found is not None:
         shown(found.results, profile)
@@ -89,15 +88,14 @@ def wanted():
 
 def buttons(profile):
     """Measure, save and open."""
-    found, off = measuring("profile"), bool(os.environ.get(CLASS))
+    found, measures, off = task("profile"), going("profile"), why_off()
     with st.container(horizontal=True, vertical_alignment="center"):
-        why = "Off while a class is served (run --class): it would take the processor from everybody." if off else None
         st.button(
-            "Measure" if found is None else "Measure again", key="profile_go", type="primary", icon=":material/timer:", help=why,
-            disabled=off or profile is None or (found is not None and found.events is not None),
+            "Measure" if found is None else "Measure again", key="profile_go", type="primary", icon=":material/timer:", help=off,
+            disabled=off is not None or profile is None or measures,
             on_click=heard(measure_it), args=(profile,),
         )  # fmt: skip
-        if found is not None and found.events is None:
+        if found is not None and not measures:
             st.download_button(
                 "Save the numbers", lambda: text_of(found.results), file_name(), "application/json", on_click="ignore",
                 help="Every time that was measured, with the machine, versions and the command that measures the same.",
@@ -119,7 +117,7 @@ def measure_it(profile):
     from mha_viz.studies.profiling import measure
 
     st.session_state.profile_name = FILE
-    begin("profile", Results(profile, used_by_others()), measure(profile))
+    begin("profile", Results(profile, used_by_others()), measure(profile), alone=True)
 
 
 def file_name():

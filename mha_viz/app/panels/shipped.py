@@ -1,6 +1,5 @@
 """A shipped model: which one, after how many steps of training, on what, and what if."""
 
-import time
 from dataclasses import replace
 from html import escape
 from math import isnan
@@ -14,7 +13,8 @@ from mha_viz.app.number_field import number_field
 from mha_viz.app.panels.panel import Panel
 from mha_viz.app.panels.training import train_button
 from mha_viz.app.parts.what_if import what_if
-from mha_viz.app.session import looking
+from mha_viz.app.session import PLAYING, looking
+from mha_viz.app.task import Done, begin, end, going, task
 from mha_viz.app.warm import trained_run
 from mha_viz.core.decimals import prose
 from mha_viz.core.rules import Wrong
@@ -114,8 +114,7 @@ def snapshots(model):
         shown=lambda step: step if step in kept else last, read=lambda step: None if step == last else step,
         help="The model as it was after so many steps: watch the heads form.",
     )  # fmt: skip
-    state = st.session_state
-    playing = state.get("playing", False)
+    playing = going(PLAYING)
     st.button(
         "Stop" if playing else "Play the training",
         on_click=heard(play, of=model_now),
@@ -131,26 +130,33 @@ def model_now():
 
 
 def play(on):
-    state = st.session_state
-    state.playing, state.next_at = on, time.monotonic() + PACE
     form = looking().form
-    if on and form.value("snapshot") is None:
-        form.change(snapshot=steps(form.value("model"))[0])
+    if not on:
+        end(PLAYING)
+        return
+    kept = steps(form.value("model"))
+    if form.value("snapshot") is None:
+        form.change(snapshot=kept[0])
+    later = [step for step in kept[:-1] if step > form.value("snapshot")]
+    begin(PLAYING, Done(len(kept)), played(form, later), every=PACE)
+
+
+def played(form, later):
+    """Change the ``form`` to each of the ``later`` snapshots, and in the end to the last one of the model."""
+    for step in later:
+        form.change(snapshot=step)
+        yield step
+    form.change(snapshot=None)
 
 
 @fragment(run_every=PACE)
 def advance():
-    """Go on to the next snapshot once this one was looked at for PACE seconds, until the last."""
-    state, now = st.session_state, time.monotonic()
-    if now < state.next_at:
-        return
-    state.next_at = now + PACE
-    form = looking().form
-    model, now_at = form.value("model"), form.value("snapshot")
-    after = [step for step in steps(model) if now_at is not None and step > now_at]
-    state.playing = len(after) > 1
-    form.change(snapshot=after[0] if len(after) > 1 else None)
-    st.rerun()
+    """Go on to the next snapshot once this one was looked at for long enough."""
+    now, before = task(PLAYING), looking().form.value("snapshot")
+    if now is not None:
+        now.run(0)
+        if looking().form.value("snapshot") != before:
+            st.rerun()
 
 
 def placeholder(model):

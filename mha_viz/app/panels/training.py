@@ -1,47 +1,38 @@
 """Train it here: a shipped model from random weights, its curves and its heads as they form."""
 
-import os
-from dataclasses import dataclass
-
 import streamlit as st
 
 from mha_viz.app.drawing import WHOLE, heard
 from mha_viz.app.drawing import draw as draw_fragments
-from mha_viz.app.measuring import begin, end, measuring, running
 from mha_viz.app.number_field import number_field, typed, written
 from mha_viz.app.panels.file import keep
 from mha_viz.app.parts.messages import say_with_mends
+from mha_viz.app.task import begin, end, going, running, task, why_off
 from mha_viz.core.rules import Wrong, whole
-from mha_viz.settings.environment import CLASS
 from mha_viz.sources.models import MODELS
 
-WORK = "training"  # what it is called among what a session measures
+WORK = "training"
 
 
-@dataclass(eq=False)
-class Reports:
-    """The Progress of a training, ``all`` of it so far."""
+class Reports(list):
+    """The Progress of a training, all of it so far."""
 
-    all: list
-
-    def add(self, progress):
-        self.all.append(progress)
+    add = list.append
 
     @property
     def share(self):
-        return self.all[-1].step / self.all[-1].steps if self.all else 0.0
+        return self[-1].step / self[-1].steps if self else 0.0
 
 
 def train_button(name):
     """The button that opens the training of the model ``name``, and the dialog while it is open."""
-    off = bool(os.environ.get(CLASS))
-    why = "Off while a class is served (run --class): it would take the processor from everybody." if off else None
-    about = why or "From random weights, with the recipe of the shipped model."
-    st.button("Train it here …", disabled=off, help=about, on_click=heard(open_dialog), args=(name,))
+    off = why_off()
+    about = off or "From random weights, with the recipe of the shipped model."
+    st.button("Train it here …", disabled=off is not None, help=about, on_click=heard(open_dialog), args=(name,))
     st.session_state.training_asked = False
     if st.session_state.get("training_open") == (st.session_state.form, name):
         st.dialog("Train it here", width="large", on_dismiss=heard(close_dialog))(training)(name)
-    elif measuring(WORK) is not None:  # somebody went away, and came back
+    elif task(WORK) is not None:  # somebody went away, and came back
         close_dialog()
 
 
@@ -61,13 +52,12 @@ def training(name):
     from mha_viz.studies.training import recipe_of
 
     recipe = recipe_of(name)
-    reports = st.session_state.setdefault("trained_here", {}).setdefault(name, [])  # of this model, in this session
+    reports = st.session_state.setdefault("trained_here", {}).setdefault(name, Reports())  # of this model, in this session
     st.markdown(
         f"**{MODELS[name].title}**: {recipe.steps} steps of {recipe.batch_size} sequences, from weights drawn with the seed. "
         f"The shipped weights have seed {recipe.seed}."
     )
-    now = measuring(WORK)
-    trains = now is not None and now.events is not None
+    trains = going(WORK)
     seed_at, start_at = st.columns([2, 1], vertical_alignment="bottom")
     seed = number_field("seed", column=seed_at, value=written(recipe.seed), key="training_seed", disabled=trains)
     wrong = wrong_seed(seed)
@@ -77,7 +67,7 @@ def training(name):
     if wrong is not None:
         say_with_mends(wrong, set_seed, key="wrong_seed")
     if trains:
-        running(WORK, "trained", lambda: draw(name, reports))
+        running(WORK, draw=lambda: draw(name, reports))
         return
     if reports:
         last = reports[-1]
@@ -113,7 +103,7 @@ def start(name):
 
     reports = st.session_state.trained_here[name]
     reports.clear()
-    begin(WORK, Reports(reports), train(name, seed))
+    begin(WORK, reports, train(name, seed), alone=True)
 
 
 def open_heads(name, reports):

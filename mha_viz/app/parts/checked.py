@@ -2,7 +2,6 @@
 
 import json
 import math
-import time
 import weakref
 from dataclasses import dataclass
 from html import escape
@@ -11,20 +10,16 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from mha_viz.app.drawing import heard
-from mha_viz.app.fragment import fragment
+from mha_viz.app.task import Done, begin, running, stop_or_go, task
 from mha_viz.app.warm import kept_checks
 from mha_viz.settings import to_address
 from mha_viz.sources.base import Source
 
 MARKS = {"pass": "✓", "fail": "✗", "cannot run": "–"}
-QUICK, NARROW = (
-    2**19,
-    2**24,
-)  # numbers in all maps, and in the layer's weights; what has more is checked when somebody asks for it
+QUICK, NARROW = 2**19, 2**24  # numbers in all maps and in the weights of a layer that is checked before anybody asks
 FEW = 3  # checks that cannot run, which are named above all
-AT_ONCE = 1.0  # seconds of checks before it is said how far they are; then a slice of SLICE every PACE
-SLICE, PACE = 0.4, 0.5
+AT_ONCE = 1.0  # seconds of checks before their progress is shown
+CHECKS = "checks"
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,30 +76,27 @@ def quoted(titles):
 
 def run(what):
     """(the Checks that are done, whether that is all of them). Somebody may stop in between, and go on from there."""
-    from mha_viz.studies.validation import validate
+    from mha_viz.studies.validation import count, validate
 
-    state, kept = st.session_state, kept_of(what)
+    kept, about = kept_of(what), weakref.ref(what.trace)  # the Trace is not kept for its checks
     if kept:
         return kept, True
-    if not being_checked(what):
-        state.checked_trace, state.checks_done, state.checks_left = weakref.ref(what.trace), [], validate(what.of, what.layer)
-        state.check_on = quick(what.trace)
-    if state.check_on and work(what, AT_ONCE):
-        return state.checks_done, True
-    if state.check_on:
-        checking(what)
+    now = task(CHECKS, about)
+    if now is None or (now.steps is None and not now.complete):
+        how = {"about": about, "resumes": True, "stopped": not quick(what.trace)}
+        now = begin(CHECKS, Done(count(what.of)), validate(what.of, what.layer), **how)
+    if now.going:
+        now.run(AT_ONCE)
+    if now.complete:
+        kept[:] = now.results
+    elif now.going:
+        running(CHECKS, lambda done: f"{len(done)} of {done.total}: {done[-1].title}")
         return [], False
-    label = "Go on" if state.checks_done else "Run the checks"
-    st.button(label, key="check_go", on_click=heard(go), args=(True,), type="primary", icon=":material/play_arrow:")
-    if not state.checks_done:
-        st.caption("This layer is large: the checks compute it many times.")
-    return state.checks_done, False
-
-
-def being_checked(what):
-    """Whether it is this layer that was checked last. Its Trace is not kept for that."""
-    ref = st.session_state.get("checked_trace")
-    return ref is not None and ref() is what.trace
+    else:
+        stop_or_go(CHECKS, "Go on" if now.results else "Run the checks", type="primary")
+        if not now.results:
+            st.caption("This layer is large: the checks compute it many times.")
+    return now.results, now.complete
 
 
 def quick(trace):
@@ -115,37 +107,6 @@ def quick(trace):
 
 def kept_of(what):
     return [] if not what.of.kind.in_address else kept_checks(what.of.settings, what.layer, what.what_if)
-
-
-def work(what, seconds):
-    """Go on with the checks for about so long; True where all of them are done."""
-    state, until = st.session_state, time.monotonic() + seconds
-    for one in state.checks_left or ():
-        state.checks_done.append(one)
-        if time.monotonic() > until:
-            return False
-    state.checks_left = None
-    kept_of(what)[:] = state.checks_done
-    return True
-
-
-@fragment(run_every=PACE)
-def checking(what):
-    """How far the checks are, and a button that stops them: a run of this fragment does a slice, so that the button is heard in between."""
-    from mha_viz.studies.validation import count
-
-    state = st.session_state
-    if not being_checked(what):
-        return  # another layer is set by now
-    if not state.check_on or work(what, SLICE):
-        st.rerun()
-    done, total = state.checks_done, count(what.of)
-    st.progress(min(len(done) / total, 1.0), f"{len(done)} of {total}: {done[-1].title}")
-    st.button("Stop", key="check_stop", on_click=heard(go), args=(False,), icon=":material/stop:")
-
-
-def go(on):
-    st.session_state.check_on = on
 
 
 def table(done):

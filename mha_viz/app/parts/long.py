@@ -6,6 +6,7 @@ from functools import partial
 
 import streamlit as st
 
+from mha_viz.app import task
 from mha_viz.app.drawing import CHOICES, PICTURE, draw, field, heard
 from mha_viz.app.parts.toolbar import change, change_all, show
 from mha_viz.app.session import looking
@@ -17,6 +18,7 @@ from mha_viz.settings import POOLINGS, View, parsed
 POOLING_WORDS = {"max": "its largest weight", "mean": "its mean"}
 KEPT = 4  # layers, batch items and parts of a map that a session keeps the maps of, a few MB each
 SLICE = 1.0  # seconds after which what is there is drawn
+MAPS = "maps"
 FIRST = 0.25  # seconds before somebody is told that a first head takes time
 
 
@@ -113,26 +115,32 @@ def carry_on():
 
 
 def go_on(place):
-    """At the end of a page: say in ``place`` how far what is in sight has come, and let it come further. Somebody may stop it at any time,
-    and go on from there."""
-    state, missing = st.session_state, unfinished()
-    state.whole_page = False
+    """At the end of a page: show the progress of what is in sight in ``place``, and do a slice of it, unless somebody stopped it."""
+    missing = unfinished()
+    st.session_state.whole_page = False
     if not missing:
         return
-    maps = missing[0]
+    maps, before = missing[0], told(missing[0])
+    now = task.task(MAPS)
+    if now is None or now.steps is None:
+        now = task.begin(MAPS, task.Done(1), coming(), resumes=True)
     with place, st.container(horizontal=True, vertical_alignment="center", key="long_progress"):
-        bar = st.progress(maps.done, told(maps))
-        if state.get("long_stopped"):
-            st.button("Go on", key="long_go", on_click=heard(stop), args=(False,), icon=":material/play_arrow:")
-            return
-        st.button(
-            "Stop", key="long_stop", on_click=heard(stop), args=(True,), icon=":material/stop:", help="What is there stays."
-        )
-    begun, before = time.monotonic(), told(maps)
-    while not maps.complete and time.monotonic() - begun < SLICE and told(maps) == before:
-        next(maps.steps)
+        bar = st.progress(maps.done, before)
+        task.stop_or_go(MAPS)
+
+    def enough():
         bar.progress(maps.done, before)
-    st.rerun()
+        return maps.complete or told(maps) != before
+
+    if now.going:
+        now.run(SLICE, enough)
+        st.rerun()
+
+
+def coming():
+    """The steps of what is in sight when each is taken, until all of it is there."""
+    while missing := unfinished():
+        yield next(missing[0].steps)
 
 
 def unfinished():
@@ -166,10 +174,6 @@ def told(maps):
     if count < H:
         return f"{count} of {H} heads"
     return "The average of all heads, and how far each is from it" if maps.average is None else "Statistics of every head"
-
-
-def stop(stopped):
-    st.session_state.long_stopped = stopped
 
 
 def zoom(trace):

@@ -1,16 +1,14 @@
 """Quality beside cost: a shipped task trained with several head counts, as it ships and, shorter, here."""
 
-import os
 from html import escape
 
 import streamlit as st
 
 from mha_viz.app.drawing import heard
-from mha_viz.app.measuring import begin, end, measuring, running
 from mha_viz.app.parts.save import OnScreen, keep_for_saving, save
 from mha_viz.app.parts.toolbar import lazy_popover
+from mha_viz.app.task import begin, end, going, running, task, why_off
 from mha_viz.export.markdown import plain
-from mha_viz.settings.environment import CLASS
 
 PLACE = "save_quality"  # of its popover: the page has another one
 
@@ -19,36 +17,33 @@ def quality_beside():
     """What head counts do to a task that is trained, in one picture with what they cost."""
     from mha_viz.studies.quality import ASKED, shipped, shipped_tasks, short
 
-    found = measuring("quality")
+    found = task("quality")
     st.html("<h3 class='part'>Quality beside it</h3>")
     if found is not None:
         quality = found.results
     else:
-        task = st.selectbox(
-            "task", shipped_tasks(), key="quality_task", width=220, help="What is trained with each head count."
-        )
-        quality = shipped(task)
+        about = "What is trained with each head count."
+        quality = shipped(st.selectbox("task", shipped_tasks(), key="quality_task", width=220, help=about))
     trial = quality.trial
     st.html(
         f"<p class='hides'>{ASKED[trial.task]} Trained with each head count at embed_dim {trial.model.embed_dim}, {trial.steps} steps, "
         f"{len(trial.seeds)} seed{'' if len(trial.seeds) == 1 else 's'}: as many parameters, the same sequences. "
         f"<b>{escape(quality.summary)}</b></p>"
     )
-    if found is not None and found.events is not None:
+    if going("quality"):
         running("quality")
         return
     pictured(quality, trial.task if found is None else f"quality-{trial.task}.json")
     here = short(trial.task)
-    off = bool(os.environ.get(CLASS))
-    why = "Off while a class is served (run --class): it would take the processor from everybody." if off else None
+    off = why_off()
     words = f"Train a short version here: {len(here.num_heads)} head counts, {here.steps} steps, {len(here.seeds)} seed"
     with st.container(horizontal=True):
         st.button(
             words,
             key="quality_go",
             icon=":material/model_training:",
-            disabled=off,
-            help=why,
+            disabled=off is not None,
+            help=off,
             on_click=heard(train_it),
             args=(here,),
         )
@@ -67,7 +62,7 @@ def quality_beside():
 def train_it(trial):
     from mha_viz.studies.quality import Quality, study
 
-    begin("quality", Quality(trial), study(trial))
+    begin("quality", Quality(trial), study(trial), alone=True)
 
 
 def text_of(quality):
