@@ -74,7 +74,7 @@ def test_a_saved_profile_is_opened_and_its_picture_saved(person, tmp_path):
     person.press("Open saved numbers")
     person.page.set_input_files("input[type=file]", tmp_path / "mine.json")
     person.waits_for(".st-key-profile_picture .main-svg", "L2.0")
-    assert person.holds("profile_num_heads") == "1, 4" and person.holds("profile_embed_dim") == "8"
+    eventually(lambda: person.holds("profile_num_heads") == "1, 4" and person.holds("profile_embed_dim") == "8")
     person.page.keyboard.press("Escape")
     person.widget("popover_save").get_by_role("button").first.click()
     with person.page.expect_download() as download:
