@@ -24,7 +24,7 @@ def imports(s, language):
     if language == "torch":
         lines.append("import math")
     lines += [""] * bool(lines)
-    if language == "numpy" or s.texts or s.source_texts or s.positions or s.case == "kept":
+    if language == "numpy" or s.texts or s.source_texts or s.case == "kept" or s.positions:
         lines.append("import numpy as np")
     if language == "numpy" and not _needs_torch(s):
         return lines

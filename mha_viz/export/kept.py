@@ -37,7 +37,6 @@ class Kept:
     dropout: float = 0.0
     training: bool = False
     batch_first: bool = True
-    positions: bool = False
     texts: tuple | None = None
     source_texts: tuple | None = None
 

@@ -170,7 +170,9 @@ def test_a_wrong_value_is_told_and_a_button_mends_it(field, put, rule, offered):
     assert not at.exception and not at.error
 
 
-@pytest.mark.parametrize(("field", "text"), [("whole", "1"), ("many", "round"), ("part_or_none", "much"), ("few_or_none", "up")])
+@pytest.mark.parametrize(
+    ("field", "text"), [("whole", "1"), ("many", "round"), ("part_or_none", "much"), ("few_or_none", "up")]
+)
 def test_a_wrong_value_of_an_address_falls_back_alone_and_is_told(field, text):
     at = opened(source="every", tick="1", **{field: text})
     assert not at.exception and held(at)["tick"] is True

@@ -8,7 +8,7 @@ from torch import nn
 
 import mha_viz as mv
 from mha_viz import Settings, View
-from mha_viz.app.session import PAGES
+from mha_viz.app.session import OF_LAYER
 from mha_viz.core.attend import attend
 from mha_viz.core.batch import Batch
 from mha_viz.core.layer import Layer
@@ -95,7 +95,7 @@ ASKED = {
 }
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page != "about"])
+@pytest.mark.parametrize("page", [*dict.fromkeys([*OF_LAYER, *ASKED])])
 def test_what_is_wrong_with_an_address_is_text(page):
     fields = ASKED.get(page, ASKED["explore"]) - {"words", "source_words"} if page != "lessons" else ASKED[page]
     address = {name: BAD for name in fields} | {BAD: BAD}

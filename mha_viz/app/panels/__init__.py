@@ -1,12 +1,14 @@
-"""What the sidebar and the head of a page say of one kind of source, by its name; any other kind has the plain Panel."""
+"""What the sidebar and the head of a page say of a kind of source: a module in this folder for each that has a Panel of its own, which
+names its ``kinds``. Any other kind has the plain Panel."""
 
-from mha_viz.app.panels.file import FilePanel
+from importlib import import_module
+from pkgutil import iter_modules
+
 from mha_viz.app.panels.panel import Panel
-from mha_viz.app.panels.pretrained import PretrainedPanel
-from mha_viz.app.panels.random import RandomPanel
-from mha_viz.app.panels.shipped import ShippedPanel
 
-PANELS = {"random": RandomPanel, "tiny": RandomPanel, "trained": ShippedPanel, "pretrained": PretrainedPanel, "file": FilePanel}
+for module in iter_modules(__path__):
+    import_module(f"{__name__}.{module.name}")
+PANELS = {name: panel for panel in Panel.__subclasses__() for name in panel.kinds}
 
 
 def panel_of(kind):

@@ -23,6 +23,8 @@ TYPES = ["safetensors", "pt", "pth", "npy", "npz", "txt", "json"]
 
 
 class FilePanel(Panel):
+    kinds = ("file",)
+
     def begin(self):
         """Open the file that the command line named, once in a session: where no address says what to look at, it is looked at first."""
         state, path = st.session_state, os.environ.get(FILE)

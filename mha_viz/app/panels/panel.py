@@ -13,8 +13,9 @@ from mha_viz.core.rules import Wrong
 
 
 class Panel:
-    """How the ``kind`` of a source is set and told. What is here does for any; a kind that has more to say overrides it."""
+    """How the ``kind`` of a source is set and told. What is here does for any; a subclass for those named in ``kinds`` says more."""
 
+    kinds = ()
     own_what_if = False  # whether its settings hold what is changed in the layers, and the sidebar draws that
 
     def __init__(self, kind):

@@ -18,6 +18,8 @@ HERE = ("localhost", "127.0.0.1", "::1")  # addresses that nobody but this machi
 
 
 class PretrainedPanel(Panel):
+    kinds = ("pretrained",)
+
     def sidebar(self):
         form, known = looking().form, list(shipped_models())
         name = form.raw["name"]

@@ -26,6 +26,8 @@ TIMES = 4  # what is advised is changed so often for want of room: weights, proj
 
 
 class RandomPanel(Panel):
+    kinds = ("random", "tiny")
+
     def sidebar(self):
         every_control()
 

@@ -29,6 +29,7 @@ PACE = 0.7  # seconds that a snapshot is looked at while they are played
 
 
 class ShippedPanel(Panel):
+    kinds = ("trained",)
     own_what_if = True
 
     def sidebar(self):

@@ -1,0 +1,170 @@
+"""The walks of CONTRIBUTING.md as changes to the files that they touch: a new file is text, a changed one (old, new) pieces of text."""
+
+EVEN = '''"""Maps in which each query attends alike to all it may see."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mha_viz.core.maps import trace_of_maps
+from mha_viz.settings.rules import Ruled, choice, number, ruled
+from mha_viz.sources.base import NOT_GENERATED, Kind, Source
+
+
+@dataclass(frozen=True)
+class Even(Ruled):
+    length: int = ruled(4, number(2, 64))
+    sees: str = ruled("all", choice("all", "past"))
+
+
+class EvenKind(Kind):
+    name = "even"
+    title = "even maps"
+    settings = Even
+
+    def called(self, settings):
+        return f"even maps of {settings.length}"
+
+    def open(self, settings):
+        seen = np.ones((settings.length,) * 2)
+        seen = np.tril(seen) if settings.sees == "past" else seen
+        weights = (seen / seen.sum(axis=1, keepdims=True))[None, None]  # [1, 1, L, L]
+        return Source(self.called(settings), (trace_of_maps(np.float32(weights)),), settings)
+
+    def masks(self, settings):
+        return ["only the past"] if settings.sees == "past" else []
+
+    def versions(self, settings):
+        return {"model": "none: even maps", "tokenizer": "none", "generation": NOT_GENERATED}
+
+
+EVEN = EvenKind()
+'''
+EVEN_PANEL = '''"""Even maps: what is to be known of them."""
+
+import streamlit as st
+
+from mha_viz.app.panels.panel import Panel
+
+
+class EvenPanel(Panel):
+    kinds = ("even",)
+
+    def about(self, looked):
+        st.caption(f"Each query attends alike to all that it sees: {looked.settings.sees}.")
+'''
+POSTER = '''"""The average of all heads, larger."""
+
+from mha_viz.figures.parts import ALL
+from mha_viz.views.base import MAPS, PARTS, Naming, OfAttention
+
+
+class Poster(OfAttention):
+    """The average of all heads, for a wall."""
+
+    name = "poster"
+    public = True
+    parts = PARTS
+    reads = tuple(name for name in MAPS if name not in ("order", "head"))
+    naming = Naming(most=0)
+    needs = ()
+    whole = False
+    maps = True
+
+    def draw(self, shown, theme="light", width=1104, parts=ALL):
+        from mha_viz.figures import heads
+
+        return heads.average(shown.trace, shown.view, theme, width, parts)
+
+    def describe(self, shown):
+        return "A poster of the average of all heads."
+
+    def caption(self, shown):
+        return "Attention, the average of all heads for a wall"
+
+    def heads(self, shown):
+        return shown.average
+
+
+POSTER = Poster()
+'''
+GLOSSARY = '''"""Glossary: words that the pages use."""
+
+import streamlit as st
+
+from mha_viz.app.session import enter
+
+
+def page():
+    enter("glossary")
+    st.markdown("**query**: the token that attends.")
+
+
+page()
+'''
+
+
+def before(anchor, line):
+    """A change that puts a line before the ``anchor``."""
+    return anchor, f"{line}\n{anchor}"
+
+
+def after(anchor, line):
+    """A change that puts a line after the one that the ``anchor`` ends."""
+    return f"{anchor}\n", f"{anchor}\n{line}\n"
+
+
+WALKS = {
+    "Add a source": {
+        "mha_viz/sources/even.py": EVEN,
+        "mha_viz/sources/__init__.py": [
+            before("from mha_viz.sources.files.kind", "from mha_viz.sources.even import EVEN"),
+            ("PRETRAINED, FILE)", "PRETRAINED, FILE, EVEN)"),
+        ],
+        "mha_viz/app/panels/even.py": EVEN_PANEL,
+    },
+    "Add a view": {
+        "mha_viz/views/poster.py": POSTER,
+        "mha_viz/views/__init__.py": [
+            before("from mha_viz.views.profile", "from mha_viz.views.poster import POSTER"),
+            after("LISTED = (", "    POSTER,"),
+        ],
+    },
+    "Add a page": {
+        "mha_viz/app/pages/glossary.py": GLOSSARY,
+        "mha_viz/app/page_list.py": [after('    Page("about", "About"),', '    Page("glossary", "Glossary"),')],
+    },
+    "Add a setting of the input": {
+        "mha_viz/settings/settings.py": [
+            after("    positions: bool = ruled(False, flag)", "    backwards: bool = ruled(False, flag)")
+        ],
+        "mha_viz/sources/synthetic.py": [
+            before("    if s.positions:\n", "    if s.backwards:\n        vectors = vectors[:, ::-1].copy()  # [N, L, E]")
+        ],
+        "mha_viz/app/panels/random.py": [
+            after(
+                '        flag("positions", "positions", about)',
+                '        flag("backwards", "backwards", "The last token first.")',
+            )
+        ],
+        "mha_viz/export/beginning.py": [
+            before('    return [*lines, *([f"{name} = {name} + pos', '    lines += [f"{name} = {name}.flip(1)"] * s.backwards')
+        ],
+    },
+    "Correct a label": {"mha_viz/app/panels/random.py": [('"batch N"', '"sequences N"')]},
+}
+
+
+def take(walk, root):
+    """Make the changes of one of the WALKS in the copy of the project at ``root``."""
+    for path, change in WALKS[walk].items():
+        file = root / path
+        if isinstance(change, str):
+            assert not file.exists()
+            file.write_text(change)
+            continue
+        text = file.read_text()
+        for old, new in change:
+            assert text.count(old) == 1, f"{path} holds {old!r} {text.count(old)} times"
+            text = text.replace(old, new)
+        file.write_text(text)
