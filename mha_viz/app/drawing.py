@@ -38,8 +38,27 @@ def field(widget, label, key, value, act, args=(), of=None, **options):
     """Draw the ``widget`` called ``key``, holding ``value``. A change calls ``act(value, *args)``, as ``heard`` does; the value of a
     number field is the number, if what is typed there is one."""
     is_number = widget is number_field
-    give(key, written(value) if is_number else value)
-    return widget(label, key=key, on_change=heard(act, key, of, typed if is_number else None), args=args, **options)
+    value, read = (written(value), typed) if is_number else (value, None)
+    return control(widget, label, key, value, on_change=heard(act, key, of, read), args=args, **options)
+
+
+def control(widget, label, key, value, **options):
+    """Draw the ``widget`` called ``key``, holding ``value``.
+
+    The value is the widget's default as well. What the session's state sets is sent once, and a browser that hears of two runs at a time
+    (somebody clicked a link twice) draws the later one alone: it would show the default of Streamlit's, and send that back.
+    """
+    give(key, value)
+    return widget(label, key=key, **default_of(widget, value, options), **options)
+
+
+def default_of(widget, value, options):
+    """The option of a ``widget`` that makes ``value`` its default."""
+    name = widget.__name__
+    if name in ("selectbox", "radio"):
+        choices = list(options["options"])
+        return {"index": choices.index(value) if value in choices else None}
+    return {"default" if name in ("segmented_control", "pills") else "value": value}
 
 
 def heard(act, key=None, of=None, read=None):

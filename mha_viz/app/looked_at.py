@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from mha_viz.app import drawing
-from mha_viz.app.drawing import CHOICES, give, heard, rooms
+from mha_viz.app.drawing import CHOICES, field, rooms
 from mha_viz.app.panels import panel_of
 from mha_viz.app.parts.messages import say_not_current, say_notes, say_wrong
 from mha_viz.app.parts.toolbar import show
@@ -81,10 +81,9 @@ def begin(page, sidebar="sidebar", part=AS_SET, follow=()):
 
 def choose_source():
     """Where the weights come from."""
-    give("view_source", looking().kind.name)
-    st.selectbox(
-        "source", list(SOURCES), format_func=lambda name: SOURCES[name].title, key="view_source", label_visibility="collapsed",
-        on_change=heard(take_source, "view_source"), help="Where the weights come from.",
+    field(
+        st.selectbox, "source", "view_source", looking().kind.name, take_source, options=list(SOURCES),
+        format_func=lambda name: SOURCES[name].title, label_visibility="collapsed", help="Where the weights come from.",
     )  # fmt: skip
 
 

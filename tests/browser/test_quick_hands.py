@@ -117,3 +117,21 @@ def late(route, held):
             route.send(message)
 
     return hold
+
+
+@pytest.mark.parametrize("link", ["Explore", "Step by step", "Decode"])
+def test_after_a_link_that_was_clicked_twice_the_controls_hold_what_the_address_says(person, link):
+    page, asked = person.page, {"source": "trained", "seed": "3", "batch_size": "2", "layer": "1"}
+    person.open(**asked)
+    settled(page)
+    page.locator(".st-key-pages a", has_text="About").click()
+    page.wait_for_url("**/about")
+    settled(page)
+    page.locator(".st-key-pages a", has_text=link).dblclick()
+    page.wait_for_selector(".st-key-seed input", timeout=60_000)
+    settled(page)
+    assert (person.holds("seed"), person.holds("batch_size"), person.holds("view_source")) == ("3", "2", "shipped model")
+    assert "1500" in person.text(".st-key-snapshot [data-testid=stSliderThumbValue]")
+    person.type("seed", "4")
+    eventually(lambda: person.query() == {**asked, "seed": "4"})
+    settled(page)

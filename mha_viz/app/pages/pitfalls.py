@@ -5,7 +5,7 @@ from html import escape
 import streamlit as st
 
 from mha_viz.app import drawing
-from mha_viz.app.drawing import CHOICES, STAGE, draw, field, give, heard
+from mha_viz.app.drawing import CHOICES, STAGE, draw, field, heard
 from mha_viz.app.fragment import fragment
 from mha_viz.app.looked_at import BARE, begin_whole, say_what_is_wrong, told
 from mha_viz.app.looked_at import current as looked_at
@@ -40,14 +40,10 @@ def symptoms():
     """The symptom that a person sees: only what may be its cause is offered."""
     from mha_viz.analysis.pitfalls import SYMPTOMS
 
-    give("pitfall_symptom", symptom() or None)
-    st.pills(
-        "What do you see?",
-        SYMPTOMS,
-        key="pitfall_symptom",
-        on_change=heard(choose_symptom, "pitfall_symptom"),
+    field(
+        st.pills, "What do you see?", "pitfall_symptom", symptom() or None, choose_symptom, options=SYMPTOMS,
         help="Offers the pitfalls that may look like this.",
-    )
+    )  # fmt: skip
 
 
 @fragment(key="stage")
@@ -120,11 +116,10 @@ def pick(chosen):
     from mha_viz.analysis.pitfalls import PITFALLS
 
     names = offers()
-    give("pitfall_name", chosen.name if chosen.name in names else None)
     count = f"{len(names)} pitfalls" if len(names) != 1 else "1 pitfall"
-    st.radio(
-        count, names, key="pitfall_name", format_func=lambda name: PITFALLS[name].title, on_change=heard(choose_pitfall, "pitfall_name"),
-        help="Each is an experiment on the layer that the sidebar sets.",
+    field(
+        st.radio, count, "pitfall_name", chosen.name if chosen.name in names else None, choose_pitfall, options=names,
+        format_func=lambda name: PITFALLS[name].title, help="Each is an experiment on the layer that the sidebar sets.",
     )  # fmt: skip
 
 

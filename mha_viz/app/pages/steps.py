@@ -6,7 +6,7 @@ from html import escape
 import streamlit as st
 
 from mha_viz.app import drawing
-from mha_viz.app.drawing import CHOICES, draw, field, give, heard
+from mha_viz.app.drawing import CHOICES, draw, field, heard
 from mha_viz.app.fragment import fragment
 from mha_viz.app.looked_at import UNCHANGED, begin_whole, file_name, say_what_is_wrong, to_save
 from mha_viz.app.looked_at import current as looked_at
@@ -77,9 +77,7 @@ def current():
 
 
 def pick(name, label, options, value, take, width, words):
-    key = f"follow_{name}"
-    give(key, value)
-    st.selectbox(label, options, key=key, format_func=words, on_change=heard(take, key), width=width)
+    field(st.selectbox, label, f"follow_{name}", value, take, options=options, format_func=words, width=width)
 
 
 def pick_token(name, label, count, value, tokens):

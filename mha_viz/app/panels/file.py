@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from mha_viz.app.drawing import heard, renew
+from mha_viz.app.drawing import field, heard, renew
 from mha_viz.app.number_field import number_field, written
 from mha_viz.app.panels.panel import Panel
 from mha_viz.app.parts.messages import say_error, say_with_mends
@@ -51,8 +51,7 @@ class FilePanel(Panel):
                 help="[N, L, E], as .npy, or named query in .npz or .safetensors. Until then they read random numbers.",
             )  # fmt: skip
         if len(opened) > 1:
-            index = list(opened).index(name) if name else None
-            st.selectbox("opened", list(opened), key="opened_file", index=index, on_change=heard(show, "opened_file"))
+            field(st.selectbox, "opened", "opened_file", name, show, options=list(opened))
 
     def open(self, settings):
         """The Source of an opened file, None where it is not open in this session."""

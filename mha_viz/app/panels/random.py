@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import streamlit as st
 
-from mha_viz.app.drawing import CHOICES, SIZES, STAGE, WHOLE, draw, give, heard
+from mha_viz.app import drawing
+from mha_viz.app.drawing import CHOICES, SIZES, STAGE, WHOLE, draw
 from mha_viz.app.fields import field, switch
 from mha_viz.app.fragment import fragment
 from mha_viz.app.number_field import number_field
@@ -203,8 +204,7 @@ def num_heads(E):
     used = wanted if wanted in fitting else max([d for d in fitting if isinstance(wanted, int) and d <= wanted], default=1)
     st.session_state.wanted = wanted, used
     form.put("num_heads", used)
-    give("divisor", used)
-    st.selectbox("num_heads", fitting, key="divisor", help=about, on_change=heard(take_divisor, "divisor"))
+    drawing.field(st.selectbox, "num_heads", "divisor", used, take_divisor, options=fitting, help=about)
     if used != wanted:
         st.caption(f"{plain(wanted)} does not divide {E}: {used} is used")
     return used
@@ -277,10 +277,10 @@ def sequence():
     st.markdown("**Input**")
     form = looking().form
     own = form.counts("words")
-    give("own_words", own)
-    st.segmented_control(
-        "input", options=[False, True], format_func={False: "random tokens", True: "your words"}.get, required=True, key="own_words",
-        help="Equal words get equal embeddings.", label_visibility="collapsed", width="stretch", on_change=heard(take_input, "own_words"),
+    drawing.field(
+        st.segmented_control, "input", "own_words", own, take_input, options=[False, True], required=True, width="stretch",
+        format_func={False: "random tokens", True: "your words"}.get, label_visibility="collapsed",
+        help="Equal words get equal embeddings.",
     )  # fmt: skip
     if own:
         form.forget_wrong("batch_size", "seq_len")

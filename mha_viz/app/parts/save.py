@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from mha_viz.app.drawing import PICTURE, draw, give, heard
+from mha_viz.app.drawing import PICTURE, draw, field, heard
 from mha_viz.app.parts.messages import say_with_mends
 from mha_viz.app.visitor import visitor
 from mha_viz.core.rules import Wrong
@@ -136,8 +136,8 @@ def choose_dress(on_screen):
 def held(place, name, widget, label, label_visibility="collapsed", **options):
     """The widget of one field of the dress, which outlives the popover."""
     key = f"{place}_{name}"
-    give(key, st.session_state.dress[name])
-    widget(label, key=key, on_change=heard(take, key), args=(name,), label_visibility=label_visibility, **options)
+    value = st.session_state.dress[name]
+    field(widget, label, key, value, take, (name,), label_visibility=label_visibility, **options)
 
 
 def take(value, name):
