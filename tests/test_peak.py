@@ -40,7 +40,7 @@ def draw(settings):
     return trace, to_json(PAGE.drawn(Shown(Source("layer", (trace,), settings), trace, view, a=None), theme="light", width=1100)[0])
 
 draw(Settings())
-fields, _, notes = from_address(dict(parse_qsl(sys.argv[1], keep_blank_values=True)))
+fields, notes = from_address(dict(parse_qsl(sys.argv[1], keep_blank_values=True)), Settings)
 settings = Settings(**fields)
 before = status("VmRSS")
 open("/proc/self/clear_refs", "w").write("5")

@@ -9,7 +9,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from mha_viz.core.rules import Wrong
-from mha_viz.settings import Settings, View, from_address, from_json, read_mask, to_address, to_json
+from mha_viz.settings import Display, Settings, View, from_address, from_json, read_mask, to_address, to_json
+from mha_viz.settings.spelling import display_from_address
 
 WORDS = "the cat sat\nhello"
 
@@ -137,7 +138,7 @@ views = st.builds(
     View, layer=st.integers(0, 40), what_if=st.sampled_from(["", "1:2=zero 1:keys=3,4", "0:temperature=0.5"]),
     item=st.integers(0, 9), heads=st.none() | st.just((2, 0)), order=st.sampled_from(["difference", "index"]),
     weighting=st.sampled_from(["weights", "norms"]),
-    limits=st.none() | st.just((0.125, 0.5)), scale=st.sampled_from(["linear", "log"]), opened=st.booleans(),
+    limits=st.none() | st.just((0.125, 0.5)), scale=st.sampled_from(["linear", "log"]),
     pinned=st.none() | st.just("seed=8&causal=1"),
     head=st.none() | st.integers(0, 9), cell=st.none() | st.tuples(st.integers(0, 9), st.none() | st.integers(0, 9)) | st.just((None, 9)),
 )  # fmt: skip
@@ -146,8 +147,32 @@ views = st.builds(
 @given(plausible, views)
 @hypothesis_settings(derandomize=True, max_examples=60, deadline=None)
 def test_an_address_says_settings_and_view_without_loss(settings, view):
-    found, seen, notes = from_address(to_address(**asdict(settings), **asdict(view)))
+    found, seen, notes = from_address(to_address(**asdict(settings), **asdict(view)), Settings, View)
     assert (Settings(**found), View(**seen), notes) == (settings, view, [])
+
+
+OTHERS = {
+    "head": 3, "step": "softmax", "language": "numpy", "together": True, "token": 2, "prompt": 2, "kv_heads": 2, "cache_dtype": "float64",
+    "cache_layers": 2, "cache_length": 64, "pitfall": "wrong-scale", "symptom": "NaN", "opened": True, "divisors": True, "verbatim": True,
+}  # fmt: skip
+
+
+def test_an_address_says_a_display_without_loss():
+    display = Display().changed(**OTHERS)
+    assert {name: display.values[name] for name in OTHERS} == OTHERS and display.view == View(head=3)
+    address = to_address(**display.values)
+    assert address.keys() == OTHERS.keys() and display_from_address(address) == (display, [])
+
+
+def test_two_fields_of_one_name_are_no_address():
+    with pytest.raises(TypeError, match="View and View have a field layer each"):
+        from_address({}, View, View)
+
+
+def test_a_display_points_into_the_weights_or_says_what_does_not():
+    assert Display().changed(token=4, head=1).misfits(1, 2, 5, 5) == []
+    head, token = Display().changed(token=5, head=2).misfits(1, 2, 5, 5)
+    assert (head.nearest, token.nearest) == (({"head": 1},), ({"token": 4},))
 
 
 @given(plausible)
@@ -163,7 +188,7 @@ def test_the_address_is_empty_at_the_defaults_and_names_only_what_differs():
 
 def test_a_bad_value_in_the_address_falls_back_alone():
     query = {"embed_dim": "64", "seed": "x", "causal": "maybe", "item": "-2", "head": "3", "hedas": "1"}
-    settings, view, notes = from_address(query)
+    settings, view, notes = from_address(query, Settings, View)
     assert (settings, view) == ({"embed_dim": 64}, {"head": 3})
     assert [note.argument for note in notes] == ["seed", "causal", "item", "hedas"]
     assert "heads" in str(notes[-1]), "the name that was likely meant is said"
@@ -177,10 +202,10 @@ def test_json_that_is_no_settings_is_refused(text):
 
 def test_of_a_long_address_the_longest_texts_are_left_out():
     words, mask = "w " * 20_000, "0" * 30_000
-    settings, view, notes = from_address({"seed": "8", "words": words, "attn_mask": mask, "head": "2"})
+    settings, view, notes = from_address({"seed": "8", "words": words, "attn_mask": mask, "head": "2"}, Settings, View)
     assert (settings, view) == ({"seed": 8, "attn_mask": "0" * 30_000}, {"head": 2})
     assert [note.argument for note in notes] == ["words"] and "too long" in notes[0].rule
-    settings, _, notes = from_address({"seed": "8", "x" * 70_000: "1"})
+    settings, notes = from_address({"seed": "8", "x" * 70_000: "1"}, Settings)
     assert settings == {"seed": 8} and len(notes) == 1 and len(str(notes[0])) < 300
 
 
@@ -188,9 +213,9 @@ def test_many_unknown_names_are_counted(monkeypatch):
     """To find what was meant by a name takes a millisecond."""
     looked_up = []
     monkeypatch.setattr("mha_viz.settings.spelling.unknown", lambda name, *_: looked_up.append(name) or Wrong(name, "", "is no setting."))
-    _, _, notes = from_address({f"x{i}": "1" for i in range(3000)})
+    _, notes = from_address({f"x{i}": "1" for i in range(3000)}, Settings)
     assert len(looked_up) == 8 and "2992 more names are no settings" in notes[-1].rule
-    assert "is no setting." in str(from_address({"y" * 20_000: "1"})[2][0])
+    assert "is no setting." in str(from_address({"y" * 20_000: "1"}, Settings)[1][0])
 
 
 def test_a_mask_too_large_to_type_is_not_written_to_be_offered():

@@ -1,7 +1,7 @@
 """What the pages of a layer look at: a source as it is set, the layer that is chosen of it, and what is wrong with either."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import streamlit as st
 
@@ -176,17 +176,17 @@ def begin_whole(page, sidebar="sidebar", part=AS_SET):
 
 def notes(of=None):
     """A Wrong for each value of the address that was left out, or points beyond the source ``of``, until something is changed."""
-    here, view = place("explore"), looking().view
+    here, display = place("explore"), looking().display
     if not here.untouched:
         return []
     if of is None or not of.traces:
         return here.notes
-    count = len(of.traces)
-    if view.layer < count:
-        return here.notes + view.misfits(*of.traces[view.layer].shape)
+    count, layer = len(of.traces), display.view.layer
+    if layer < count:
+        return here.notes + display.misfits(*of.traces[layer].shape)
     there = "is 1, layer 0" if count == 1 else f"are {count}, from 0 to {count - 1}"
-    beyond = Wrong("layer", view.layer, f"points to layer {view.layer}, and there {there}.", [{"layer": 0}])
-    return [*here.notes, beyond, *view.misfits(*of.traces[0].shape)]
+    beyond = Wrong("layer", layer, f"points to layer {layer}, and there {there}.", [{"layer": 0}])
+    return [*here.notes, beyond, *display.misfits(*of.traces[0].shape)]
 
 
 def say_what_is_wrong(looked, more=()):
@@ -202,11 +202,12 @@ def say_what_is_wrong(looked, more=()):
             st.caption(" ".join(map(plain, said)))
 
 
-def to_save(looked, view):
-    """The Shown of a layer, for files: as ``view`` shows it, without what Explore changes in it and compares it with."""
+def to_save(looked, **change):
+    """The Shown of a layer, for files: as it is shown with this ``change``, without what Explore changes in it and compares it with."""
     from mha_viz.views.shown import Shown
 
-    return Shown(looked.of, looked.trace, replace(view, what_if="", weighting="weights", pinned=None))
+    shown = looking().display.changed(**change, what_if="", weighting="weights", pinned=None)
+    return Shown(looked.of, looked.trace, shown.view, walk=shown.walk, caching=shown.caching)
 
 
 def told(looked):

@@ -1,13 +1,14 @@
 """What a person has set, right or wrong, and the address that says so. Nothing here knows Streamlit.
 
 A Form holds the fields of one dataclass as their widgets hold them. Looking is all that the pages of a layer look at: a kind of source, a
-Form for each kind, and the View. A Place keeps either in step with the browser's address.
+Form for each kind, and the Display. A Place keeps either in step with the browser's address.
 """
 
 from dataclasses import fields
 
 from mha_viz.core.rules import Wrong
-from mha_viz.settings import View, from_address, parsed, ruled_value, to_address
+from mha_viz.settings import Display, View, from_address, parsed, ruled_value, to_address
+from mha_viz.settings.spelling import display_from_address
 from mha_viz.sources.base import NOTHING, SOURCES, kind_named
 
 
@@ -99,7 +100,7 @@ class Form:
 
     def read(self, query):
         """Take an address over. Returns a Wrong for each value of it that is bad, which falls back alone."""
-        found, _, notes = from_address(query, self.of, view_kind=None)
+        found, notes = from_address(query, self.of)
         self.arrive(found)
         return notes
 
@@ -128,10 +129,10 @@ class Form:
 
 class Looking:
     """What the pages of a layer look at: the ``kind`` of source, a Form for each kind that was set, so that going from one to another and
-    back loses nothing, and the ``view`` of it."""
+    back loses nothing, and the ``display`` of it."""
 
     def __init__(self):
-        self.kind, self.forms, self.view = kind_named(None), {}, View()
+        self.kind, self.forms, self.display = kind_named(None), {}, Display()
 
     @property
     def form(self):
@@ -141,11 +142,20 @@ class Looking:
             self.forms[kind.name] = Form(kind.settings, {**kind.fixed, **kind.first}, kind.stand_ins, kind.spellings)
         return self.forms[kind.name]
 
+    @property
+    def view(self):
+        """The View of what is looked at."""
+        return self.display.view
+
+    def change(self, **values):
+        """Change fields of the Display. Raises Wrong, and changes nothing, where a value breaks its rule."""
+        self.display = self.display.changed(**values)
+
     def choose(self, name):
         """Look at the source of this name, as it was left. What is chosen in one says nothing of another."""
         before, self.kind = self.kind, SOURCES[name]
         if self.kind.settings is not before.settings:
-            self.view = View(colors=self.view.colors, scale=self.view.scale)
+            self.display = Display(View(colors=self.view.colors, scale=self.view.scale))
 
     def read(self, query, fallback=None):
         """Take an address over; where it names no source that there is, of the ``fallback``. Returns a Wrong for each value of it that is
@@ -155,18 +165,17 @@ class Looking:
             kind = kind_named(query.pop("source", None))
         except Wrong as unknown:
             kind, wrong = kind_named(fallback), [unknown]
-        found, view, notes = from_address(query, kind.settings)
+        found, self.display, notes = display_from_address(query, kind.settings)
         self.kind = kind.among(found)
         self.form.arrive(found)
-        self.view = View(**view)
         return wrong + notes
 
     def address(self):
         """What is looked at and how it is shown, as an address."""
-        return self.kind.spelling | self.form.address() | to_address(**vars(self.view))
+        return self.kind.spelling | self.form.address() | to_address(**self.display.values)
 
     def held(self):
-        return self.kind.name, self.form.held(), self.view
+        return self.kind.name, self.form.held(), self.display
 
 
 class Place:

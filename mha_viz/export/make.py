@@ -25,16 +25,16 @@ from mha_viz.figures.parts import Parts
 from mha_viz.figures.serial import to_json
 from mha_viz.figures.widths import drawn_in
 from mha_viz.recording import Recording
-from mha_viz.settings import Settings, View
+from mha_viz.settings import Display, Settings
 from mha_viz.sources.source import (
     changed_by,
+    display_of_address,
     layer_of,
     pin_of_address,
     pinned_trace,
     source,
     source_of_address,
     source_of_file,
-    view_of_address,
 )
 from mha_viz.studies.lessons import LESSONS
 from mha_viz.views import PAGE, VIEWS
@@ -53,15 +53,16 @@ def shown(figure):
     file, address = figure.recording or figure.settings, figure.address
     a, a_is = None, ""
     if file:
-        view = view_of_address(address) if address else View()
-        of = changed_by(source_of_file(file), view)
+        display = display_of_address(address) if address else Display()
+        of = changed_by(source_of_file(file), display.view)
     elif address and urlsplit(address).path.rstrip("/").endswith("lessons"):
         of, view, a, a_is = lesson(address)
+        display = Display(view)
     elif address is not None:
-        of, view = source_of_address(address)
+        of, display = source_of_address(address)
     else:
-        of, view = source(Settings()), View()
-    view = replace(view, **{name: getattr(figure, name) for name in ("layer", "limits") if getattr(figure, name) is not None})
+        of, display = source(Settings()), Display()
+    view = replace(display.view, **{name: getattr(figure, name) for name in ("layer", "limits") if getattr(figure, name) is not None})
     trace = layer_of(of, view.layer)
     if too_long(trace):
         view = VIEWS[figure.view].placed(trace, view)
@@ -73,9 +74,10 @@ def shown(figure):
         a = pinned_trace(of, view)
     if not too_long(trace) and (missing := why_not_weighted(trace, view.weighting)):
         raise Wrong("weighting", view.weighting, f"cannot be shown: {missing}.", [{"weighting": "weights"}])
-    for wrong in view.misfits(*trace.shape):
+    for wrong in replace(display, view=view).misfits(*trace.shape):
         raise wrong
-    return Shown(of, in_view(trace, view, figure), view, figure.heads, None if a is None else in_view(a, view, figure), a_is)
+    a = None if a is None else in_view(a, view, figure)
+    return Shown(of, in_view(trace, view, figure), view, figure.heads, a, a_is, display.walk, display.caching)
 
 
 def in_view(trace, view, figure):
@@ -97,8 +99,8 @@ def lesson(address):
 def against(spelled, layer):
     """(the Trace of A, what it is): ``spelled`` is an address, or a file of which the same ``layer`` is taken."""
     if "?" in spelled:
-        of, view = source_of_address(spelled)
-        return layer_of(of, view.layer), f"A: {spelled}."
+        of, display = source_of_address(spelled)
+        return layer_of(of, display.view.layer), f"A: {spelled}."
     of = source_of_file(spelled)
     trace = layer_of(of, layer)
     return trace, f"A: {of.name}{f', {trace.name}' if len(of.traces) > 1 else ''}."

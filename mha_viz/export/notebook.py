@@ -24,6 +24,7 @@ from mha_viz.export.make import drawn, in_view
 from mha_viz.figures.theme import THEMES
 from mha_viz.figures.widths import width_of
 from mha_viz.settings import View
+from mha_viz.settings.display import DISPLAYED, OWNERS
 from mha_viz.settings.spelling import unknown
 from mha_viz.sources.axes import arranged, in_words, letters_of, looks_like_a_grid
 from mha_viz.sources.base import Source, layer_of
@@ -109,8 +110,8 @@ def _drawn(kind, a, attention, tokens, key_tokens, axes, layer, view, width, how
 
 def _check_field(kind, name, value):
     """Raises Wrong for a keyword that no picture has, or not this one, which would ignore it."""
-    if name not in View.__dataclass_fields__:
-        raise unknown(name, value, View, Figure)
+    if name not in OWNERS:
+        raise unknown(name, value, *DISPLAYED, Figure)
     if name == "what_if":
         raise Wrong(name, value, "is for the app: pass mv.changed(trace, mv.Intervention(…)) in place of the trace.")
     if name not in kind.reads:

@@ -56,13 +56,17 @@ def address_of(shown):
     """The address that shows the same, from the "?" on; "" for a file, and where all is as it is at first."""
     if not shown.source.kind.in_address:
         return ""
-    told = shown.source.address | to_address(**vars(shown.view))
+    told = shown.source.address | _display_of(shown)
     return f"?{urlencode(told)}" if told else ""
 
 
 def view_address_of(shown):
     """The part of an address that says how a file is shown."""
-    return f"?{urlencode(to_address(**vars(shown.view)))}"
+    return f"?{urlencode(_display_of(shown))}"
+
+
+def _display_of(shown):
+    return to_address(**vars(shown.view), **vars(shown.walk), **vars(shown.caching))
 
 
 def markdown(image, alt, caption):

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from mha_viz.core.rules import Wrong, divisors, head_dim
+from mha_viz.settings.display import DTYPES
 from mha_viz.settings.rules import Ruled, choice, number, ruled, several
-from mha_viz.settings.view import DTYPES
 
 HEADS, LENGTHS = (1, 2, 4, 8), (64, 128, 256, 512, 1024)
 BOTH = "both"

@@ -7,9 +7,9 @@ from dataclasses import asdict, fields
 from mha_viz.core.json_text import parse_json
 from mha_viz.core.rules import Wrong
 from mha_viz.core.typed_number import read_number
+from mha_viz.settings.display import DISPLAYED, Display, owners
 from mha_viz.settings.rules import is_optional, ruled_value
 from mha_viz.settings.settings import Settings
-from mha_viz.settings.view import View
 
 LONGEST_ADDRESS = 2**15  # characters that are read of an address, so that no link costs a server minutes
 MOST_UNKNOWN = 8  # names that are told one by one, each with the name that was likely meant
@@ -51,34 +51,40 @@ def parsed(kind, name, text):
 
 
 def to_address(kind=Settings, **values):
-    """What differs from the defaults among these fields of Settings, or another ``kind``, and View, as a dict of texts: the query part
-    of an address."""
-    defaults = {f.name: f.default for one in (kind, View) for f in fields(one)}
+    """What differs from the defaults among these fields of Settings, or another ``kind``, and of a Display, as a dict of texts: the query
+    part of an address."""
+    defaults = {f.name: f.default for one in (kind, *DISPLAYED) for f in fields(one)}
     return {name: spell(value) for name, value in values.items() if value != defaults[name]}
 
 
-def from_address(query, kind=Settings, view_kind=View):
-    """What ``query`` (name → text) spells: the fields of Settings, or of another ``kind`` of source, the fields of View, unless
-    ``view_kind`` is None, and a Wrong for each value that is bad.
+def from_address(query, *kinds):
+    """What ``query`` (name → text) spells: the fields of each of these ``kinds`` of dataclass, a dict each, and last a Wrong for each
+    value that is bad.
 
-    A bad value, or a name that neither has, falls back alone: the others stand. Rules between fields are not checked here.
+    A bad value, or a name that none has, falls back alone: the others stand. Rules between fields are not checked here.
     """
-    settings, view, strange = {}, {}, []
-    owners = [(one, found) for one, found in ((view_kind, view), (kind, settings)) if one is not None]
+    found, owner, strange = {kind: {} for kind in kinds}, owners(*kinds), []
     query, notes = short(query)
     for name, text in query.items():
-        owner, values = next(((one, found) for one, found in owners if name in one.__dataclass_fields__), (None, None))
-        if owner is None:
+        if name not in owner:
             strange.append(name)
             continue
         try:
-            values[name] = read(owner, name, text)
+            found[owner[name]][name] = read(owner[name], name, text)
         except Wrong as wrong:
             notes.append(wrong)
-    notes += [unknown(name, query[name], *(one for one, _ in reversed(owners))) for name in strange[:MOST_UNKNOWN]]
+    notes += [unknown(name, query[name], *kinds) for name in strange[:MOST_UNKNOWN]]
     if len(strange) > MOST_UNKNOWN:
         notes.append(Wrong("address", f"{len(strange)} unknown names", f"{len(strange) - MOST_UNKNOWN} more names are no settings."))
-    return settings, view, notes
+    return *found.values(), notes
+
+
+def display_from_address(query, *kinds):
+    """What ``query`` spells of these ``kinds``, a dict each, then the Display, and a Wrong for each value that is bad: see
+    ``from_address``."""
+    *found, notes = from_address(query, *kinds, *DISPLAYED)
+    values = {name: value for own in found[len(kinds) :] for name, value in own.items()}
+    return *found[: len(kinds)], Display().changed(**values), notes
 
 
 def short(query):

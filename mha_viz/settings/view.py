@@ -1,11 +1,10 @@
-"""View: how a Trace is shown."""
+"""View: what a picture of a Trace needs to be told."""
 
 from dataclasses import dataclass
 
 from mha_viz.core.rules import Wrong, listed, whole
 from mha_viz.settings.interventions import typed_interventions
-from mha_viz.settings.rules import LONGEST, Ruled, choice, each_whole, flag, number, optional, ruled
-from mha_viz.settings.steps import LANGUAGES, STEPS
+from mha_viz.settings.rules import LONGEST, Ruled, choice, each_whole, number, optional, ruled
 
 ORDERS = (
     "difference", "index", "listed", "entropy", "distance", "previous", "next", "self", "first", "confidence", "induction", "contribution",
@@ -15,7 +14,6 @@ ARRANGEMENTS = ("pair", "all", "one")
 PICTURES = ("maps", "lines")
 WEIGHTINGS = ("weights", "softmax", "norms")
 SCALES = ("auto", "linear", "log", "percentile", "row")
-DTYPES = ("float32", "float64", "float16", "bfloat16")
 POOLINGS = ("max", "mean")
 COLORS = ("ink", "viridis", "cividis", "grey")
 PLACE = ("layer", "what_if")  # fields that say what is computed, and so belong to what is pinned
@@ -75,21 +73,9 @@ class View(Ruled):
     cell stands for a block, or where rows that see one or two keys would leave all others blank, as in an untrained causal
     map. ``limits`` fix its ends. ``what_if`` is what is changed in the layer that is shown, as ``read_interventions`` reads
     it. ``pinned`` is what B is compared with: the settings of A as the query part of an address ("" for the defaults).
-    ``opened`` shows the whole derivation of the chosen number; ``divisors`` offers only head counts that divide embed_dim;
-    ``verbatim`` shows PyTorch's own error where there is one.
 
     Of maps too long to be whole, ``pooling`` says what stands for a block, its largest weight or its mean, and ``rows`` and ``columns``,
     each (start, stop), which queries and keys are in sight, None all.
-
-    Pitfalls: ``pitfall`` is the one that is shown with what is set of it, as ``mha_viz.analysis.pitfalls.spelling`` reads it, "" the
-    first; of those that have the ``symptom``, "" all.
-
-    Step by step, the chosen cell's query is followed: ``step`` is the one that is shown, in mathematics or as a program in a
-    ``language``; ``together`` follows it through all heads and not the chosen one.
-
-    Decoding: ``token`` is the new one, None in the middle; the first ``prompt`` tokens are read in one call; ``kv_heads`` heads of keys
-    and values are kept, None as many as heads, in ``cache_dtype``. How a cache grows is shown for ``cache_layers`` layers and up to
-    ``cache_length`` tokens.
     """
 
     layer: int = ruled(0, number(0))
@@ -109,20 +95,6 @@ class View(Ruled):
     colors: str = ruled("ink", choice(*COLORS))
     what_if: str = ruled("", typed_interventions)
     pinned: str | None = ruled(None, lambda argument, value: value)
-    opened: bool = ruled(False, flag)
-    divisors: bool = ruled(False, flag)
-    verbatim: bool = ruled(False, flag)
-    pitfall: str = ruled("", lambda argument, value: value)
-    symptom: str = ruled("", lambda argument, value: value)
-    step: str = ruled("input", choice(*STEPS))
-    language: str = ruled("mathematics", choice(*LANGUAGES))
-    together: bool = ruled(False, flag)
-    token: int | None = ruled(None, optional(number(0)))
-    prompt: int = ruled(1, number(1))
-    kv_heads: int | None = ruled(None, optional(number(1)))
-    cache_dtype: str = ruled("float32", choice(*DTYPES))
-    cache_layers: int = ruled(32, number(1))
-    cache_length: int = ruled(4096, number(1))
 
     @property
     def statistic(self):
@@ -136,11 +108,11 @@ class View(Ruled):
         first, left = (span and span[0] for span in (self.rows, self.columns))
         pointed = [("item", self.item, N), ("head", self.head, H)]
         pointed += [("heads", head, H) for head in self.heads or ()]
-        pointed += [("cell", query, L), ("cell", key, S), ("rows", first, L), ("columns", left, S), ("token", self.token, L)]
+        pointed += [("cell", query, L), ("cell", key, S), ("rows", first, L), ("columns", left, S)]
         return [
             Wrong(
                 name, getattr(self, name), f"points to {index}, and there are {count}, from 0 to {count - 1}.",
-                [{name: count - 1 if name in ("item", "head", "token") else None}],
+                [{name: count - 1 if name in ("item", "head") else None}],
             )
             for name, index, count in pointed
             if index is not None and index >= count

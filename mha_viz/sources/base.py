@@ -14,6 +14,7 @@ from types import MappingProxyType
 from mha_viz.core.intervention import changed
 from mha_viz.core.rules import Wrong
 from mha_viz.settings import to_address
+from mha_viz.settings.display import DISPLAYED, owners
 from mha_viz.settings.interventions import read_interventions
 
 NOTHING = MappingProxyType({})
@@ -30,6 +31,9 @@ class Kind(ABC):
 
     ``in_address`` says whether the settings alone open it again; those of a file name it and do not hold it. ``seeded`` says whether a
     short program draws the same weights and tokens from a seed.
+
+    An address spells the source, its settings and a Display: no field may have a name of the others'. That is checked where the kind is
+    defined, with TypeError.
     """
 
     name = ""
@@ -41,6 +45,10 @@ class Kind(ABC):
     spellings = NOTHING
     in_address = True
     seeded = False
+
+    def __init_subclass__(cls):
+        if cls.settings is not None and "source" in owners(cls.settings, *DISPLAYED):
+            raise TypeError(f"{cls.settings.__name__} has a field source, which names the kind in an address.")
 
     @abstractmethod
     def open(self, settings):

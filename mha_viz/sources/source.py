@@ -7,7 +7,9 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from mha_viz.core.json_text import parse_json
 from mha_viz.core.rules import Wrong
 from mha_viz.recording import Recording
-from mha_viz.settings import View, from_address, from_values, to_address
+from mha_viz.settings import from_values, to_address
+from mha_viz.settings.display import OWNERS
+from mha_viz.settings.spelling import display_from_address
 from mha_viz.settings.view import PLACE
 from mha_viz.sources.base import Source, changed_by, kind_named, kind_of, layer_of
 
@@ -52,35 +54,35 @@ def _text_of(path):
 
 
 def source_of_address(text):
-    """The Source of an address as the pages write it, the whole of it or from its "?" on, with what its View changes in a layer; and that
-    View.
+    """The Source of an address as the pages write it, the whole of it or from its "?" on, with what its View changes in a layer; and the
+    Display.
 
     Raises Wrong for a value that is bad, or where it names a file, which an address does not hold.
     """
-    settings, view = settings_of_address(text)
-    return changed_by(source(settings), view), view
+    settings, display = settings_of_address(text)
+    return changed_by(source(settings), display.view), display
 
 
 def settings_of_address(text):
-    """The settings of a source of such an address, and its View; nothing is opened yet. Raises Wrong as that does."""
+    """The settings of a source of such an address, and its Display; nothing is opened yet. Raises Wrong as that does."""
     path, query = _taken_apart(text)
     return _read(query, path)
 
 
-def view_of_address(text):
-    """The View of an address that says how a file is shown. Raises Wrong for a value of it that is bad, and for what
+def display_of_address(text):
+    """The Display of an address that says how a file is shown. Raises Wrong for a value of it that is bad, and for what
     says what is shown, which the file does."""
     _, query = _taken_apart(text)
     of_file = "file", *["source"] * (query.get("source") == "file")  # as the page has it
-    strange = [name for name in query if name not in (*of_file, *View.__dataclass_fields__)]
+    strange = [name for name in query if name not in (*of_file, *OWNERS)]
     if strange:
         left = urlencode({name: value for name, value in query.items() if name not in strange})
         rule = f"says {strange[0]}, and stands beside a file, which holds what is shown: an address can say how."
         raise Wrong("address", text, rule, [{"address": f"?{left}"}])
-    _, view, notes = from_address({name: value for name, value in query.items() if name in View.__dataclass_fields__})
+    display, notes = display_from_address({name: value for name, value in query.items() if name in OWNERS})
     if notes:
         raise notes[0]
-    return View(**view)
+    return display
 
 
 def _taken_apart(text):
@@ -93,14 +95,14 @@ def _taken_apart(text):
 
 
 def _read(query, path=""):
-    """(settings, View) that the query part of an address spells, by name; at the ``path`` of Models it is of a shipped model unless it
+    """(settings, Display) that the query part of an address spells, by name; at the ``path`` of Models it is of a shipped model unless it
     names a source. Raises Wrong for the first value that is bad."""
     on_models = urlsplit(path).path.rstrip("/").endswith("models")
     kind = _spelled(query.pop("source", "trained" if on_models else None))
-    fields, view, notes = from_address(query, kind.settings)
+    fields, display, notes = display_from_address(query, kind.settings)
     if notes:
         raise notes[0]
-    return kind.made(**fields), View(**view)
+    return kind.made(**fields), display
 
 
 def _spelled(name):
@@ -123,7 +125,7 @@ def pinned(of, view):
     """(Source, View) of what this View of a Source has pinned as A. Raises Wrong where it is none."""
     if not of.kind.in_address:
         _, query = _taken_apart(f"?{view.pinned}")
-        place = view_of_address("?" + urlencode({name: value for name, value in query.items() if name in PLACE}))
+        place = display_of_address("?" + urlencode({name: value for name, value in query.items() if name in PLACE})).view
         return changed_by(of, place), place
     settings, place = pinned_settings(of.kind, view)
     return changed_by(source(settings), place), place
@@ -138,10 +140,10 @@ def pinned_settings(kind, view):
         rule = "must be settings as an address spells them, as in seed=8&causal=1."
         raise Wrong("pinned", view.pinned, rule, [{"pinned": None}]) from None
     kind = kind_named(query.pop("source", kind.name))
-    fields, place, notes = from_address(query, kind.settings)
+    fields, display, notes = display_from_address(query, kind.settings)
     if notes:
         raise notes[0]
-    return kind.made(**fields), View(**place)
+    return kind.made(**fields), display.view
 
 
 def as_pinned(settings, layer, what_if):
@@ -151,7 +153,7 @@ def as_pinned(settings, layer, what_if):
 
 def pin_of_address(text, of):
     """What of this address pins its layer as A beside a Source of the same settings, as a View keeps it; None where it has others."""
-    settings, view = settings_of_address(text)
+    settings, display = settings_of_address(text)
     if type(settings) is not type(of.settings):
         return None
-    return as_pinned(settings, view.layer, view.what_if)
+    return as_pinned(settings, display.view.layer, display.view.what_if)

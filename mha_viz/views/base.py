@@ -60,7 +60,7 @@ class ViewKind(ABC):
     @property
     @abstractmethod
     def reads(self):
-        """The fields of View that say something of the picture."""
+        """The fields of a Display that say something of the picture."""
 
     @property
     @abstractmethod
@@ -159,8 +159,8 @@ class OfAttention(ViewKind):
 
 
 class OfResults(ViewKind):
-    """A view of what was measured, a Measured: it reads no View, and nothing of it can be left out. ``at_lengths`` says that one of several
-    lengths can be chosen."""
+    """A view of what was measured, a Measured: it reads no Display, and nothing of it can be left out. ``at_lengths`` says that one of
+    several lengths can be chosen."""
 
     at_lengths = False
     public = False

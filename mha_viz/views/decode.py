@@ -47,11 +47,11 @@ def _to_decode(shown):
 
 
 def _decoded(shown):
-    """The layer decoded as the View says: one that settings make without what hinders that, any other as it is."""
+    """The layer decoded as its Caching says: one that settings make without what hinders that, any other as it is."""
     from mha_viz.analysis.decoding import beside
 
-    view, trace = shown.view, shown.trace
-    how = {"prompt": view.prompt, "num_kv_heads": view.kv_heads, "dtype": view.cache_dtype}
+    caching, trace = shown.caching, shown.trace
+    how = {"prompt": caching.prompt, "num_kv_heads": caching.kv_heads, "dtype": caching.cache_dtype}
     if found := _to_decode(shown):
         settings, more = found
         (trace,), how = source(settings).traces, how | more
@@ -59,9 +59,9 @@ def _decoded(shown):
 
 
 def _token(shown):
-    """The newest token of the step that is shown: the View's, or the middle one."""
+    """The newest token of the step that is shown: the one that is asked for, or the middle one."""
     steps, L = shown.once(_decoded).decoding.steps, shown.trace.batch.L
-    token = shown.view.token
+    token = shown.caching.token
     return max(token if token is not None and token < L else L // 2, steps[0].stop - 1)
 
 

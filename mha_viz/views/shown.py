@@ -8,7 +8,7 @@ from mha_viz.analysis.choice import place_of
 from mha_viz.analysis.number import open_number
 from mha_viz.core.rules import Wrong
 from mha_viz.core.trace import Trace
-from mha_viz.settings import View
+from mha_viz.settings import Caching, View, Walk
 from mha_viz.sources.base import Source
 
 MEAN = "mean"  # among the heads of a figure: their average
@@ -17,7 +17,7 @@ MEAN = "mean"  # among the heads of a figure: their average
 @dataclass(frozen=True, eq=False)
 class Shown:
     """What a figure is of: a ``source``, the ``trace`` of the layer that is looked at, as the ``view`` shows it, and ``a``, the Trace
-    that it is compared with, or None.
+    that it is compared with, or None; of a picture of Step by step or Decode also the ``walk`` or the ``caching``.
 
     ``heads`` are those that a figure names in its own order, "mean" among them for the average; None leaves them to the View.
     ``a_is`` says what A is, as a sentence, where the View does not pin it.
@@ -29,6 +29,8 @@ class Shown:
     heads: tuple | None = None
     a: Trace | None = None
     a_is: str = ""
+    walk: Walk = field(default_factory=Walk)
+    caching: Caching = field(default_factory=Caching)
     _made: dict = field(default_factory=dict, init=False, repr=False)
 
     def once(self, make):

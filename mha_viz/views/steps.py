@@ -8,7 +8,7 @@ from mha_viz.views.base import CHOSEN, ONE_HEAD, OfAttention
 
 
 class Steps(OfAttention):
-    """The tensors of one step on the way of one query, the ``step`` of the View."""
+    """The tensors of one step on the way of one query, the ``step`` of its Walk."""
 
     name = "steps"
     public = False
@@ -19,7 +19,7 @@ class Steps(OfAttention):
     whole = True
 
     def lack(self, shown):
-        walked, step = shown.once(_walked), shown.view.step
+        walked, step = shown.once(_walked), shown.walk.step
         drawn = [name for name in walked.steps if walked.tensors[name]]
         if step in drawn:
             return super().lack(shown)
@@ -28,7 +28,7 @@ class Steps(OfAttention):
     def draw(self, shown, theme="light", width=1104, parts=ALL):
         from mha_viz.figures import steps
 
-        return steps.picture(_tensors(shown), theme, width, shown.view.step == "project", parts).to_plotly_json()
+        return steps.picture(_tensors(shown), theme, width, shown.walk.step == "project", parts).to_plotly_json()
 
     def describe(self, shown):
         from mha_viz.figures import steps
@@ -36,18 +36,18 @@ class Steps(OfAttention):
         return steps.describe(_tensors(shown))
 
     def caption(self, shown):
-        where = "in all heads" if shown.view.together else f"in head {shown.head}"
-        return f"Step by step: {TOLD[shown.view.step][1]}, query {shown.choice.query} {where}"
+        where = "in all heads" if shown.walk.together else f"in head {shown.head}"
+        return f"Step by step: {TOLD[shown.walk.step][1]}, query {shown.choice.query} {where}"
 
 
 def _walked(shown):
     c = shown.choice
-    return walk(shown.trace, c.item, None if shown.view.together else c.head, c.query, c.key, c.head)
+    return walk(shown.trace, c.item, None if shown.walk.together else c.head, c.query, c.key, c.head)
 
 
 def _tensors(shown):
     """The tensors of the step, in the layout of the source."""
-    return in_layout(shown.once(_walked).tensors[shown.view.step], getattr(shown.source.settings, "batch_first", True))
+    return in_layout(shown.once(_walked).tensors[shown.walk.step], getattr(shown.source.settings, "batch_first", True))
 
 
 STEPS = Steps()

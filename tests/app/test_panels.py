@@ -153,6 +153,11 @@ def test_a_mask_that_does_not_fit_is_mended_in_one_click():
     assert held(press(at, "attn_mask = 01/00"))["attn_mask"] == "01\n00"
 
 
+def test_reset_view_leaves_what_other_pages_and_switches_hold():
+    at = press(opened(head="3", scale="log", item="1", opened="1", step="softmax", token="4"), "Reset view")
+    assert at.query_params == {"item": "1", "opened": "1", "step": "softmax", "token": "4"}
+
+
 def test_the_pinned_settings_are_in_the_address():
     at = press(opened(seed="8"), "Pin as A")
     assert at.query_params["pinned"] == "seed=8"

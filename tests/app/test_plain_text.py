@@ -7,11 +7,12 @@ import pytest
 from torch import nn
 
 import mha_viz as mv
-from mha_viz import Settings, View
+from mha_viz import Settings
 from mha_viz.app.session import OF_LAYER
 from mha_viz.core.attend import attend
 from mha_viz.core.batch import Batch
 from mha_viz.core.layer import Layer
+from mha_viz.settings.display import OWNERS
 from mha_viz.settings.profile import Profile
 from mha_viz.sources.pretrained import Pretrained
 from mha_viz.sources.trained import Trained
@@ -61,7 +62,8 @@ def test_a_recordings_names_notes_and_tokens_are_text_on_every_page(recording):
     at = opened_with(f"{BAD}.safetensors", recording)
     for key in ("head_panel", "table", "checks", "popover_heads", "popover_scale", "popover_save", "popover_what_if"):
         at.session_state[key] = True
-    at.session_state["view"] = View(opened=True, pinned=f"file={BAD}.safetensors".replace("&", "%26"), what_if="0:0=zero")
+    pinned = f"file={BAD}.safetensors".replace("&", "%26")
+    at.session_state["places"]["layer"].content.change(opened=True, pinned=pinned, what_if="0:0=zero")
     assert says_it_plainly(whole(at.run()))
     for page in ("steps", "decode", "pitfalls", "validate"):
         assert says_it_plainly(to_page(at, page, source="file", file=f"{BAD}.safetensors"), anything=False)
@@ -88,7 +90,7 @@ def test_what_is_wrong_with_a_file_is_text(data):
 
 
 ASKED = {
-    "explore": Settings.__dataclass_fields__.keys() | View.__dataclass_fields__.keys(),
+    "explore": Settings.__dataclass_fields__.keys() | OWNERS.keys(),
     "profile": Profile.__dataclass_fields__.keys(),
     "lessons": ("lesson", "revealed", "presented"),
     "models": Trained.__dataclass_fields__.keys(),

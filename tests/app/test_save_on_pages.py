@@ -2,7 +2,6 @@
 
 import json
 import shlex
-from dataclasses import replace
 
 import pytest
 from streamlit.runtime.caching import clear_session_resource_cache
@@ -97,7 +96,7 @@ def test_decoding_a_model(tmp_path):
 def test_what_is_not_current_is_saved_as_it_is_shown(tmp_path):
     at = page("decode", **SIZES, token="3")
     looking = at.session_state["places"]["layer"].content
-    looking.view = replace(looking.view, kv_heads=3)
+    looking.change(kv_heads=3)
     at = at.run()
     assert "kv_heads = 3" in errors(at)[0]
     assert same(figure(at, "decoding"), made_by_command(at, tmp_path))

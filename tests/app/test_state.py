@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from mha_viz import Settings, Trained, View, Wrong
 from mha_viz.app.session import OF_LAYER, named, unnamed
 from mha_viz.app.state import Form, Looking, Place
-from mha_viz.settings import to_address
+from mha_viz.settings import Display, to_address
+from mha_viz.settings.display import DISPLAYED, OWNERS
 from mha_viz.settings.profile import Profile
 from mha_viz.settings.settings import TINY
 from mha_viz.sources.base import SOURCES
@@ -105,11 +106,11 @@ def test_sources_are_kept_as_they_were_left(looking):
 
 
 def test_another_source_keeps_only_how_colours_are_chosen(looking):
-    looking.view = View(head=3, colors="grey", scale="log")
+    looking.change(head=3, colors="grey", scale="log", step="softmax", opened=True)
     looking.choose("tiny")
-    assert looking.view.head == 3, "the same settings, and so the same controls"
+    assert looking.view.head == 3 and looking.display.walk.step == "softmax", "the same settings, and so the same controls"
     looking.choose("trained")
-    assert looking.view == View(colors="grey", scale="log")
+    assert looking.display == Display(View(colors="grey", scale="log"))
 
 
 def test_the_tiny_case_is_a_source_that_its_own_field_tells(looking):
@@ -142,9 +143,20 @@ def test_an_address_of_no_source_falls_back_and_says_so(looking):
 
 
 def test_names_in_an_address_mean_one_thing():
-    view = set(View.__dataclass_fields__) | {"source"}
+    assert len(OWNERS) == sum(len(kind.__dataclass_fields__) for kind in DISPLAYED)
     for kind in SOURCES.values():
-        assert not view & set(kind.settings.__dataclass_fields__), kind.name
+        assert not {*OWNERS, "source"} & set(kind.settings.__dataclass_fields__), kind.name
+
+
+def test_what_each_page_needs_goes_through_the_address(looking):
+    asked = {"head": 2, "step": "mask", "together": True, "token": 4, "prompt": 3, "pitfall": "wrong-scale", "divisors": True}
+    looking.change(**asked)
+    again = Looking()
+    assert again.read(looking.address()) == [] and again.display == looking.display
+    assert {name: again.display.values[name] for name in asked} == asked
+    with pytest.raises(Wrong, match="prompt"):
+        looking.change(head=1, prompt=0)
+    assert again.display == looking.display, "nothing is changed where one value breaks its rule"
 
 
 # The address

@@ -11,7 +11,7 @@ from mha_viz import Settings, View, synthetic
 from mha_viz.analysis import choose
 from mha_viz.analysis.walkthrough import walk
 from mha_viz.export.code import program, shown_expression, step_lines
-from mha_viz.settings import STEPS
+from mha_viz.settings import STEPS, Walk
 from mha_viz.settings.settings import TINY
 from tests.app.screen import APP, decoded, errors, held, opened, page_text, press, set_to, to_page
 
@@ -44,12 +44,12 @@ def words(at):
     return " ".join(note["text"] for note in figure(at)["layout"]["annotations"])
 
 
-def shows(at, settings, view):
-    """Whether the pictures are those of the step that this View names, of what it follows."""
+def shows(at, settings, view=None, **walk_of):
+    """Whether the pictures are those of the step that this Walk names, of what it follows in this View."""
     trace = synthetic(settings)
-    choice = choose(trace, view)
-    walked = walk(trace, choice.item, None if view.together else choice.head, choice.query, choice.key, choice.head)
-    return draws(at, walked.tensors[view.step])
+    choice, asked = choose(trace, view or View()), Walk(**walk_of)
+    walked = walk(trace, choice.item, None if asked.together else choice.head, choice.query, choice.key, choice.head)
+    return draws(at, walked.tensors[asked.step])
 
 
 def draws(at, tensors):
@@ -81,7 +81,7 @@ def test_forward_and_back_through_every_step():
         assert f"{number} of {len(EVERY)} · {STEPS[name][1]}" in page_text(at)
         assert address(at) == {"step": name}
         if name != "validate":
-            assert shows(at, Settings(), View(step=name))
+            assert shows(at, Settings(), step=name)
     assert next(button for button in at.get("button") if button.label == "Forward").disabled
     at = press(at, "Back")
     assert address(at) == {"step": "output"}
@@ -125,14 +125,14 @@ def test_what_is_followed_is_chosen_here():
     at = steps(step="softmax")
     at = set_to(at, "follow_head", 5)
     first = choose(synthetic(Settings()), View())
-    assert shows(at, Settings(), View(step="softmax", head=5, cell=(first.query, first.key)))  # the query stays
+    assert shows(at, Settings(), View(head=5, cell=(first.query, first.key)), step="softmax")  # the query stays
     at = set_to(at, "follow_query", 3)
     at = set_to(at, "follow_key", 4)
     at = set_to(at, "view_item", 1)
-    assert shows(at, Settings(), View(step="softmax", head=5, cell=(3, 4), item=1))
+    assert shows(at, Settings(), View(head=5, cell=(3, 4), item=1), step="softmax")
     assert address(at) == {"step": "softmax", "head": "5", "cell": "3,4", "item": "1"}
     at = set_to(at, "follow_head", -1)
-    assert shows(at, Settings(), View(step="softmax", head=5, cell=(3, 4), item=1, together=True))
+    assert shows(at, Settings(), View(head=5, cell=(3, 4), item=1), step="softmax", together=True)
     assert address(at)["together"] == "1"
     again = steps(**address(at))
     assert held(again)["follow_head"] == -1 and held(again)["follow_query"] == 3
@@ -141,11 +141,11 @@ def test_what_is_followed_is_chosen_here():
 def test_the_sidebar_of_explore_drives_it():
     at = steps(step="mask")
     at = set_to(at, "causal", True)
-    assert shows(at, Settings(causal=True), View(step="mask"))
+    assert shows(at, Settings(causal=True), step="mask")
     at = set_to(at, "training", True)
     at = press(press(at, "Forward"), "Forward")
     assert address(at) == {"step": "dropout", "causal": "1", "training": "1"}
-    assert shows(at, Settings(causal=True, training=True), View(step="dropout"))
+    assert shows(at, Settings(causal=True, training=True), step="dropout")
 
 
 def test_cross_attention_and_extra_keys_are_told():
@@ -187,7 +187,7 @@ def test_models_in_between_changes_nothing():
     at = steps(step="softmax", seed="8")
     at = to_page(at, "models")
     at = to_page(at, "steps", **{"step": "softmax", "seed": "8"})
-    assert shows(at, Settings(seed=8), View(step="softmax"))
+    assert shows(at, Settings(seed=8), step="softmax")
 
 
 def test_what_is_wrong_is_said_and_the_last_good_steps_stay():
@@ -222,7 +222,7 @@ def test_shapes_are_told_in_the_present_layout():
 
 def test_what_if_is_left_out_and_says_so():
     at = steps(what_if="0:1=zero", step="concat")
-    assert shows(at, Settings(), View(step="concat")) and "What if is left out" in page_text(at)
+    assert shows(at, Settings(), step="concat") and "What if is left out" in page_text(at)
 
 
 def test_long_sequences_are_followed_by_number():

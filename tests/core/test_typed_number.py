@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mha_viz.commands import train
 from mha_viz.core.rules import Wrong, fraction, whole
 from mha_viz.core.typed_number import meant, read_number
-from mha_viz.settings import Settings, View, read
+from mha_viz.settings import Caching, Settings, View, read
 from mha_viz.settings.profile import Profile
 from mha_viz.sources.trained import Trained
 
@@ -99,6 +99,6 @@ def test_an_address_reads_numbers_as_fields_do(kind, name, text, value):
 
 @pytest.mark.parametrize("text", ["1,5", "1 000", "1_000", "0x10", "12.8", "٣"])
 def test_an_address_refuses_what_is_no_whole_number(text):
-    for kind, name in ((Settings, "num_heads"), (Trained, "seed"), (Profile, "repeats"), (View, "prompt")):
+    for kind, name in ((Settings, "num_heads"), (Trained, "seed"), (Profile, "repeats"), (Caching, "prompt")):
         with pytest.raises(Wrong):
             read(kind, name, text)

@@ -10,7 +10,7 @@ from mha_viz.export import notebook
 from mha_viz.export.figure import FORMATS, PICTURES, Figure, figure_of, read_figures
 from mha_viz.export.make import made, shown
 from mha_viz.export.words import caption
-from mha_viz.settings import View
+from mha_viz.settings.display import OWNERS
 from mha_viz.views import DIFFERENCE, PAGE, VIEWS
 from mha_viz.views.base import PARTS, OfResults
 
@@ -173,8 +173,8 @@ OTHER = {
 
 @pytest.mark.parametrize("picture", ["heads", "head", "average", "pair", "lines", "layers", "page"])
 def test_a_field_changes_the_picture_or_is_refused(picture):
-    """The fields of View by name, each of another value than the usual."""
-    assert set(OTHER) == set(View.__dataclass_fields__) - {"layer"}
+    """The fields of a Display by name, each of another value than the usual."""
+    assert set(OTHER) == set(OWNERS) - {"layer"}
     trace = mv.synthetic(mv.Settings(embed_dim=8, num_heads=4, batch_size=2, seq_len=5, padding=(1,), causal=True))
     draw = getattr(notebook, picture)
     plain = draw(trace).to_json()

@@ -46,6 +46,6 @@ def test_its_picture_is_of_the_sentence_it_quotes_on_the_head_and_the_cell_it_na
     assert (trace.query_tokens[0][view.cell[0]], trace.key_tokens[0][view.cell[1]]) == (noun, verb)
     assert (view.layer, view.head) == (found.layer, found.head) and trace.weights[0, view.head][view.cell] > 0.25
     assert f"layer {found.layer} head {found.head}" in lesson.answered()
-    settings, shown, _ = from_address({k: v for k, v in lesson.address().items() if k != "source"}, Pretrained)
+    settings, shown, _ = from_address({k: v for k, v in lesson.address().items() if k != "source"}, Pretrained, View)
     again = pretrained(Pretrained(**settings)).traces[view.layer]
     assert View(**shown) == view and np.allclose(again.weights, trace.weights, atol=1e-6)

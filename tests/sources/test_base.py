@@ -1,7 +1,7 @@
 """A kind of source is one thing: added in one place, it is known in addresses, settings files, commands, captions and checks."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, make_dataclass
 
 import numpy as np
 import pytest
@@ -9,6 +9,7 @@ import pytest
 from mha_viz import Wrong
 from mha_viz.__main__ import main
 from mha_viz.core.maps import trace_of_maps
+from mha_viz.settings import Display, View, Walk
 from mha_viz.settings.rules import Ruled, choice, number, ruled
 from mha_viz.settings.settings import TINY, Settings
 from mha_viz.sources.base import SOURCES, Kind, Source, address_of, kind_named, kind_of
@@ -52,8 +53,8 @@ def sixth(monkeypatch):
 
 
 def test_a_sixth_kind_is_opened_by_address_and_by_settings(sixth, tmp_path):
-    of, view = source_of_address("?source=even&length=6&sees=past&head=0")
-    assert of.kind is sixth and of.settings == Even(6, "past") and view.head == 0
+    of, display = source_of_address("?source=even&length=6&sees=past&head=0&step=softmax")
+    assert of.kind is sixth and of.settings == Even(6, "past") and display == Display(View(head=0), Walk("softmax"))
     assert address_of(of.settings) == of.address == {"source": "even", "length": "6", "sees": "past"}
     path = tmp_path / "even.json"
     path.write_text(json.dumps({"source": "even", "length": 6, "sees": "past"}))
@@ -61,6 +62,13 @@ def test_a_sixth_kind_is_opened_by_address_and_by_settings(sixth, tmp_path):
     with pytest.raises(Wrong, match="must be one of all, past") as caught:
         source_of_address("?source=even&sees=future")
     assert caught.value.nearest
+
+
+@pytest.mark.parametrize("name", ["head", "step", "token", "pitfall", "opened", "source"])
+def test_a_kind_with_a_name_that_an_address_has_for_something_else_cannot_be_defined(name):
+    settings = make_dataclass("Odd", [(name, int, ruled(0, number(0)))], bases=(Ruled,), frozen=True)
+    with pytest.raises(TypeError, match=f"Odd.*a field {name}"):
+        type("OddKind", (Kind,), {"name": "odd", "settings": settings})
 
 
 def test_a_sixth_kind_is_drawn_and_checked_by_the_commands(sixth, tmp_path, monkeypatch, capsys):

@@ -46,8 +46,8 @@ def test_lines_are_kept_exactly_and_empty_ones_are_none():
 
 def test_an_address_and_a_file_spell_it():
     asked = Pretrained("gpt2", "the cat\nit", "a\nb", "set aside", True, 1)
-    values, view, notes = from_address(to_address(Pretrained, **vars(asked)), Pretrained)
-    assert (Pretrained(**values), view, notes) == (asked, {}, [])
+    values, notes = from_address(to_address(Pretrained, **vars(asked)), Pretrained)
+    assert (Pretrained(**values), notes) == (asked, [])
     assert from_json(to_json(asked), Pretrained) == asked
 
 

@@ -9,7 +9,7 @@ from mha_viz import Settings, View, Wrong, synthetic, trained
 from mha_viz.core.json_text import parse_json
 from mha_viz.settings import to_address, to_json
 from mha_viz.sources.base import changed_by
-from mha_viz.sources.source import source, source_of_address, source_of_file, view_of_address
+from mha_viz.sources.source import display_of_address, source, source_of_address, source_of_file
 from mha_viz.sources.trained import Trained
 
 SMALL = Settings(embed_dim=8, num_heads=2, batch_size=2, seq_len=4, padding=(1,))
@@ -35,8 +35,8 @@ def test_an_address_of_the_models_page_and_settings_of_a_model(tmp_path):
 
 
 def test_what_if_is_part_of_an_address():
-    of, view = source_of_address("?embed_dim=8&num_heads=2&what_if=0:keys=1")
-    assert view == View(what_if="0:keys=1")
+    of, display = source_of_address("?embed_dim=8&num_heads=2&what_if=0:keys=1")
+    assert display.view == View(what_if="0:keys=1")
     assert of.traces[0].mask[..., 1].all()
     assert changed_by(source(SMALL), View()).traces[0].layer is not None
 
@@ -78,6 +78,6 @@ def test_a_trained_models_layers_are_those_that_ran():
 
 
 def test_a_view_of_a_file_is_told_from_its_settings():
-    assert view_of_address("?source=file&file=run.npz&head=2&scale=log") == View(head=2, scale="log")
+    assert display_of_address("?source=file&file=run.npz&head=2&scale=log").view == View(head=2, scale="log")
     with pytest.raises(Wrong, match="head"):
-        view_of_address("?head=two")
+        display_of_address("?head=two")

@@ -18,7 +18,7 @@ from mha_viz.export import notebook
 from mha_viz.export.figure import Figure
 from mha_viz.export.make import drawn, shown, spec_of
 from mha_viz.figures.serial import to_json
-from mha_viz.settings import View
+from mha_viz.settings.display import OWNERS
 from mha_viz.views import VIEWS
 from mha_viz.views.base import NO_HEADS, PARTS, OfAttention, OfResults, ViewKind
 
@@ -125,7 +125,7 @@ def test_every_view_of_the_folder_is_listed():
     for module in pkgutil.iter_modules(views.__path__, f"{views.__name__}."):
         found |= {one for one in vars(importlib.import_module(module.name)).values() if isinstance(one, ViewKind)}
     assert found == set(VIEWS.values())
-    assert all(set(view.parts) <= set(PARTS) and set(view.reads) <= View.__dataclass_fields__.keys() for view in found)
+    assert all(set(view.parts) <= set(PARTS) and set(view.reads) <= OWNERS.keys() for view in found)
 
 
 def asked_for_by_name(code):
@@ -216,7 +216,7 @@ def seen(view, address):
 
 @pytest.mark.parametrize("view", [view for view in DRAWN if not isinstance(view, OfResults)], ids=lambda view: view.name)
 def test_a_view_reads_the_fields_that_it_names_and_no_others(view):
-    assert SET.keys() | ELSEWHERE == View.__dataclass_fields__.keys()
+    assert SET.keys() | ELSEWHERE == OWNERS.keys()
     address = "models?model=look-both-ways-32&batch_size=2" if view is views.CURVES else SMALL.replace("&token=4", "&seed=10")
     plain = seen(view, address)
     read = {name for name in SET.keys() - OF_LONG if seen(view, f"{address}&{name}={SET[name]}") != plain}

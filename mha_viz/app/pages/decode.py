@@ -20,7 +20,7 @@ from mha_viz.app.visitor import visitor
 from mha_viz.app.warm import kept
 from mha_viz.core.rules import Wrong, divisors
 from mha_viz.export.markdown import plain
-from mha_viz.settings.view import DTYPES
+from mha_viz.settings.display import DTYPES
 
 OWN = ("prompt", "kv_heads", "token", "cache_dtype")  # what a person sets here, and not in the sidebar
 BAR = ["toolbar", "stage"]
@@ -79,7 +79,7 @@ def toolbar():
     """Which batch item, how the cache is kept, and the way from token to token."""
     say_wrong_view("prompt")
     found, *_ = current()
-    view, token, batch = looking().view, token_of(found), found.decoding.batch
+    caching, token, batch = looking().display.caching, token_of(found), found.decoding.batch
     with st.container(horizontal=True, vertical_alignment="bottom", key="decode_bar"):
         item = item_of(found)
         visible = {"label_visibility": "visible", "rerun": CHOICES}
@@ -87,7 +87,7 @@ def toolbar():
             "item", st.selectbox, "batch item", item, options=list(range(batch.N)), width=110, help="The sequence that is looked at.",
             **visible,
         )  # fmt: skip
-        prompt = view.prompt if view.prompt <= batch.L else batch.L
+        prompt = min(caching.prompt, batch.L)
         show(
             "prompt", number_field, "prompt", prompt, width=130,
             help="So many tokens are read in one call, as a prompt is; those after it one by one.", **visible,
@@ -98,7 +98,7 @@ def toolbar():
             "heads' projections (grouped-query attention, Ainslie et al. 2023).", **visible,
         )  # fmt: skip
         show(
-            "cache_dtype", st.selectbox, "dtype", view.cache_dtype, options=list(DTYPES), width=120,
+            "cache_dtype", st.selectbox, "dtype", caching.cache_dtype, options=list(DTYPES), width=120,
             help="The type of weights, cache and both computations.", **visible,
         )  # fmt: skip
         st.button(
@@ -125,11 +125,11 @@ def stage():
     from mha_viz.figures.decoding import cache, describe_cache
 
     found, *_ = current()
-    view, token, item = looking().view, token_of(found), item_of(found)
+    display, token, item = looking().display, token_of(found), item_of(found)
     look = {"theme": st.context.theme.type or "light", "width": measured_width("decoding")}
     with st.container(key="stage"):
         st.html(step_in_words(found, token, item) + compared(found, token, item))
-        figure = cache(found, lengths(found.decoding, item), token, item, view, **look)
+        figure = cache(found, lengths(found.decoding, item), token, item, display.view, **look)
         live(figure, key="decoding", alt=describe_cache(found, token, item), on_choose=heard(choose))
         left, right, look = beside_each_other(look)
         with left:
@@ -137,7 +137,7 @@ def stage():
             timings(found, look)
         with right:
             works(found, token, look)
-            cache_grows(found, view, look)
+            cache_grows(found, display.caching, look)
     write_address()
 
 
@@ -150,7 +150,7 @@ def keep(found, token, item):
         looked = replace(looked, of=looked.panel.open(causal[0]))
     grouped = decoding.num_kv_heads if decoding.num_kv_heads < decoding.layer.num_heads else None
     how = {"prompt": decoding.steps[0].stop, "kv_heads": grouped, "cache_dtype": decoding.dtype, "token": token, "item": item}
-    shown = to_save(looked, replace(looking().view, **how))
+    shown = to_save(looked, **how)
     keep_for_saving(OnScreen(shown, "decode", "decoding", f"decode-token{token}-item{item}"))
 
 
@@ -176,16 +176,16 @@ def item_of(found):
 
 
 def token_of(found):
-    """The newest token of the step that is looked at: the View's, or the middle one."""
-    L, token = found.decoding.batch.L, looking().view.token
+    """The newest token of the step that is looked at: the one that is asked for, or the middle one."""
+    L, token = found.decoding.batch.L, looking().display.caching.token
     token = token if token is not None and token < L else L // 2
     return max(token, found.decoding.steps[0].stop - 1)
 
 
 def current():
     """(the Beside of what is set, the LookedAt that it is of, None); the last good ones where what is set breaks a rule, and the Wrong."""
-    looked, view, last = looked_at(UNCHANGED), looking().view, visitor().holds.get("decoded_last")
-    how = {"prompt": view.prompt, "num_kv_heads": view.kv_heads, "dtype": view.cache_dtype}
+    looked, caching, last = looked_at(UNCHANGED), looking().display.caching, visitor().holds.get("decoded_last")
+    how = {"prompt": caching.prompt, "num_kv_heads": caching.kv_heads, "dtype": caching.cache_dtype}
     try:
         found = decoded(looked, how)
     except Wrong as wrong:

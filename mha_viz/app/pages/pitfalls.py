@@ -65,10 +65,10 @@ def stage():
 
 
 def choice():
-    """The Pitfall that the View names, and the values of its knobs; the first that is offered where it names none that there is."""
+    """The Pitfall that is asked for, and the values of its knobs; the first that is offered where there is none of that name."""
     from mha_viz.analysis.pitfalls.spelling import read_pitfall
 
-    name = looking().view.pitfall or offers()[0]
+    name = looking().display.diagnosis.pitfall or offers()[0]
     try:
         return read_pitfall(name)
     except Wrong:
@@ -76,25 +76,25 @@ def choice():
 
 
 def symptom():
-    """The symptom that the View names, "" for all, and for one that there is not."""
+    """The symptom that is asked for, "" for all, and for one that there is not."""
     from mha_viz.analysis.pitfalls import SYMPTOMS
 
-    named = looking().view.symptom
+    named = looking().display.diagnosis.symptom
     return named if named in SYMPTOMS else ""
 
 
 def misfits():
-    """A Wrong for a pitfall or a symptom in the View that there is not, in an address of long ago or one that was typed."""
+    """A Wrong for a pitfall or a symptom that there is not, in an address of long ago or one that was typed."""
     from mha_viz.analysis.pitfalls import SYMPTOMS
     from mha_viz.analysis.pitfalls.spelling import read_pitfall
 
-    view, found = looking().view, []
+    asked, found = looking().display.diagnosis, []
     try:
-        read_pitfall(view.pitfall)
+        read_pitfall(asked.pitfall)
     except Wrong as wrong:
         found.append(wrong)
-    if view.symptom and not symptom():
-        found.append(Wrong("symptom", view.symptom, f"is none of: {'; '.join(SYMPTOMS)}."))
+    if asked.symptom and not symptom():
+        found.append(Wrong("symptom", asked.symptom, f"is none of: {'; '.join(SYMPTOMS)}."))
     return found
 
 

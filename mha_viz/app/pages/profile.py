@@ -17,8 +17,8 @@ from mha_viz.app.task import begin, going, running, task, why_off
 from mha_viz.app.warm import warm_up
 from mha_viz.core.rules import Wrong
 from mha_viz.export.markdown import plain
+from mha_viz.settings.display import DTYPES
 from mha_viz.settings.profile import BOTH, Profile
-from mha_viz.settings.view import DTYPES
 from mha_viz.studies.profiling import outlook
 
 KEY = "profile_{}".format

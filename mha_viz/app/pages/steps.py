@@ -1,6 +1,5 @@
 """Step by step: one query of the layer that is looked at, from its token to the output, in mathematics, NumPy and PyTorch."""
 
-from dataclasses import replace
 from html import escape
 
 import streamlit as st
@@ -59,7 +58,7 @@ def toolbar_alone():
     trace = current().trace
     choice = chosen(trace)
     N, H, L, S = trace.weights.shape
-    together = looking().view.together
+    together = looking().display.walk.together
     with st.container(horizontal=True, vertical_alignment="bottom", key="followed"):
         show(
             "item", st.selectbox, "batch item", choice.item, "visible", rerun=CHOICES, options=list(range(N)),
@@ -149,8 +148,8 @@ def stage():
         words, key = st.columns([3, 2])
         with words, st.container(key="told"):
             with st.container(horizontal=True, key="languages"):
-                either("language", LANGUAGE_WORDS, looking().view.language)
-            if looking().view.language == "mathematics":
+                either("language", LANGUAGE_WORDS, looking().display.walk.language)
+            if looking().display.walk.language == "mathematics":
                 mathematics(step, walked, trace)
             else:
                 code(step, walked, looked)
@@ -175,13 +174,13 @@ def left_out(walked):
 def walked_now(trace):
     from mha_viz.analysis.walkthrough import walk
 
-    choice, together = chosen(trace), looking().view.together
+    choice, together = chosen(trace), looking().display.walk.together
     return walk(trace, choice.item, None if together else choice.head, choice.query, choice.key, choice.head)
 
 
 def step_of(walked):
-    """The step of the View; the softmax in place of a dropout that does not fall, the first where that step is not known."""
-    step = looking().view.step
+    """The step that is asked for; the softmax in place of a dropout that does not fall, the first where that step is not known."""
+    step = looking().display.walk.step
     return step if step in walked.steps else "softmax" if step == "dropout" else walked.steps[0]
 
 
@@ -204,7 +203,7 @@ def ways(steps, step):
 
 
 def either(name, words, value):
-    """One of a few values of the View's field ``name``, a button each: a control of several would keep the arrow keys to itself."""
+    """One of a few values of the field ``name``, a button each: a control of several would keep the arrow keys to itself."""
     for option, label in words.items():
         st.button(
             label, key=f"{name}_{option}", type="primary" if option == value else "secondary", on_click=heard(change), kwargs={name: option}
@@ -234,7 +233,7 @@ def code(step, walked, looked):
     from mha_viz.export.kept import kept, numbers, why_not_kept
 
     seeded = looked.of.kind.seeded
-    settings, language, together = looked.settings, looking().view.language, walked.head is None
+    settings, language, together = looked.settings, looking().display.walk.language, walked.head is None
     if not seeded:
         missing = why_not_kept(looked.trace)
         if missing:
@@ -299,7 +298,7 @@ def drawn(step, walked, batch_first):
 
 def keep(step, walked, looked):
     """What can be saved of this step: its picture, where it has one."""
-    shown = to_save(looked, replace(looking().view, step=step))
+    shown = to_save(looked, step=step)
     name = f"step-{step}-item{walked.item}"
     keep_for_saving(OnScreen(shown, "steps", "steps_room", name) if walked.tensors[step] else None)
 

@@ -14,7 +14,7 @@ from mha_viz.app.session import looking
 from mha_viz.core.decimals import fill, prose
 from mha_viz.core.rules import Wrong
 from mha_viz.export.markdown import plain
-from mha_viz.settings import View
+from mha_viz.settings import Display, View
 from mha_viz.settings.environment import FILE
 from mha_viz.sources.base import Source
 from mha_viz.sources.files.kind import FILE as KIND
@@ -222,7 +222,7 @@ def put(found, answers):
 
     recording = open_found(found, **answers)
     state = st.session_state
-    linked = current() is None and found.name == looking().form.raw["file"] and looking().view != View()
+    linked = current() is None and found.name == looking().form.raw["file"] and looking().display != Display()
     state.opened[found.name] = found, answers, recording
     if not linked:  # an address that names the file has said what to look at
         show(found.name)
@@ -239,7 +239,7 @@ def show(name):
     if cause is not None:
         cell = None if cause.query is None else (cause.query, None)
         place = {"layer": cause.trace or 0, "item": cause.item or 0, "head": cause.head, "cell": cell}  # outside attention the first
-    look.view = View(**place)
+    look.display = Display(View(**place))
 
 
 def questions():

@@ -69,13 +69,13 @@ class RandomPanel(Panel):
 
     def beside_wrong(self, wrong):
         if wrong.argument in ("embed_dim", "num_heads"):
-            show("verbatim", st.toggle, "PyTorch's own error", looking().view.verbatim, "visible", rerun=STAGE)
+            show("verbatim", st.toggle, "PyTorch's own error", looking().display.switches.verbatim, "visible", rerun=STAGE)
 
     def below_wrong(self, wrong):
         """What PyTorch says to embed_dim and num_heads as they are set."""
         from mha_viz.analysis.layout import pytorch_error
 
-        if wrong.argument in ("embed_dim", "num_heads") and looking().view.verbatim:
+        if wrong.argument in ("embed_dim", "num_heads") and looking().display.switches.verbatim:
             E, H = (looking().form.value(name) for name in ("embed_dim", "num_heads"))
             said = pytorch_error(E, H) or "PyTorch says nothing."
             st.code(f">>> nn.MultiheadAttention(embed_dim={E}, num_heads={H})\n{said}", language=None, wrap_lines=True)
@@ -188,13 +188,13 @@ def sizes():
         H = num_heads(E)
     st.html(f"<p class='head-dim' role='status'>{head_dim_in_words(E, H)}</p>")
     about = "Offer no other num_heads."
-    show("divisors", st.checkbox, "only heads that divide", looking().view.divisors, "visible", rerun=SIZES, help=about)
+    show("divisors", st.checkbox, "only heads that divide", looking().display.switches.divisors, "visible", rerun=SIZES, help=about)
 
 
 def num_heads(E):
     """The number of heads, any or only one that divides ``E``. What was wanted comes back where it divides again."""
     form, about = looking().form, "Attention heads, H. It has to divide embed_dim."
-    if not looking().view.divisors or not isinstance(E, int) or not 1 <= E <= LONGEST:
+    if not looking().display.switches.divisors or not isinstance(E, int) or not 1 <= E <= LONGEST:
         number("num_heads", "num_heads", about, rerun=SIZES)
         return form.value("num_heads")
     now = form.value("num_heads")

@@ -107,13 +107,13 @@ def works(found, token, look):
     draw(steps, {"with the cache": cached, "without": again}, "token", "multiply-adds", "work", look, mark=token, unit="{:,.0f}")
 
 
-def cache_grows(found, view, look):
+def cache_grows(found, caching, look):
     """Bytes of a cache over its length, for as many key heads as one likes."""
     from mha_viz.analysis.decoding import growth
     from mha_viz.core.decode import SIZES, cache_bytes
     from mha_viz.core.memory import readable_size
 
-    decoding, layers, length = found.decoding, view.cache_layers, view.cache_length
+    decoding, layers, length = found.decoding, caching.cache_layers, caching.cache_length
     H, G, D, N = decoding.layer.num_heads, decoding.num_kv_heads, decoding.layer.head_dim, decoding.batch.N
     kept = {"dtype": decoding.dtype, "batch_size": N, "layers": layers}
     total = cache_bytes(length, G, D, **kept)

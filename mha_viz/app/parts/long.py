@@ -41,11 +41,11 @@ def part(shape):
 
 
 def take_span(text, name, shape):
-    state, before = st.session_state, looking().view
+    state, before = st.session_state, looking().display
     change(**{name: parsed(View, name, text) or None})
     beyond = [wrong for wrong in looking().view.misfits(*shape) if wrong.argument == name]
     if state.wrong_view is None and beyond:
-        looking().view, state.wrong_view = before, beyond[0]
+        looking().display, state.wrong_view = before, beyond[0]
     if state.wrong_view is not None:
         state.typed_view = {name: text}
     draw(CHOICES)

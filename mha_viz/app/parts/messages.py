@@ -1,6 +1,5 @@
 """What a page says: what is wrong, with the nearest right values one click away, and what is odd, with its cause."""
 
-from dataclasses import replace
 from html import escape
 
 import streamlit as st
@@ -52,10 +51,10 @@ def offers(wrong):
 
 
 def mend(**values):
-    """Set what was offered, in the form or the view; its widgets stand in the sidebar, so the whole page is drawn."""
+    """Set what was offered, in the form or the display; its widgets stand in the sidebar, so the whole page is drawn."""
     look = looking()
     look.form.change(**{name: value for name, value in values.items() if name in look.form.raw})
-    look.view = replace(look.view, **{name: value for name, value in values.items() if name not in look.form.raw})
+    look.change(**{name: value for name, value in values.items() if name not in look.form.raw})
     draw(WHOLE)
 
 

@@ -4,6 +4,7 @@ import streamlit as st
 
 from mha_viz.app.parts.shapes import token
 from mha_viz.app.parts.toolbar import show
+from mha_viz.app.session import looking
 from mha_viz.core.decimals import prose
 
 
@@ -12,9 +13,9 @@ def number_panel(shown, look):
 
     ``look`` holds the ``theme`` and the ``width`` of the pictures.
     """
-    view = shown.view
-    show("opened", st.toggle, "Open this number", view.opened, label_visibility="visible")
-    if not view.opened:
+    opened = looking().display.switches.opened
+    show("opened", st.toggle, "Open this number", opened, label_visibility="visible")
+    if not opened:
         return
     from mha_viz.figures import number
     from mha_viz.views import CELL, SOFTMAX, TERMS
@@ -33,7 +34,7 @@ def number_panel(shown, look):
     for one in (SOFTMAX, CELL):
         draw(*one.drawn(shown, **look), one.name)
     for side in sides:
-        figure = number.token_in_heads(trace, d, side, view, **look)
+        figure = number.token_in_heads(trace, d, side, shown.view, **look)
         draw(figure, number.describe_token_in_heads(trace, d, side), f"token_{side}")
 
 

@@ -81,7 +81,7 @@ def change_layer(trace, view):
     def put(text):
         for one in read_interventions(text):
             one.check(H, trace.num_positions)
-        looking().view = replace(looking().view, what_if=text)
+        looking().change(what_if=text)
         draw(CHOICES)  # in the toolbar stands what was wrong before, and what can be undone
 
     what_if(view.what_if, {view.layer: H}, put, lambda: looking().view.layer)
@@ -163,7 +163,7 @@ class Lazy:
 
 
 def show(name, widget, label, value, label_visibility="collapsed", rerun=None, **options):
-    """The control of the View's field ``name``, holding ``value``, or what was typed there and breaks a rule. A change draws its own
+    """The control of the Display's field ``name``, holding ``value``, or what was typed there and breaks a rule. A change draws its own
     fragment anew, or those of ``rerun``."""
     value = st.session_state.get("typed_view", {}).get(name, value)
     field(widget, label, f"view_{name}", value, read, (name, rerun), label_visibility=label_visibility, **options)
@@ -175,7 +175,7 @@ def either(name, value, options, words, disabled=False):
 
 
 def read(value, name, rerun=None):
-    """Take one field of the View from its control; what breaks a rule is said and stays there, and the View as it was."""
+    """Take one field of the Display from its control; what breaks a rule is said and stays there, and the Display as it was."""
     given = value
     if name == "limits":
         given = parsed(View, name, value.replace(";", ",")) or None
@@ -188,8 +188,9 @@ def read(value, name, rerun=None):
 
 
 def change(**values):
+    """Change fields of the Display; what breaks a rule is said, and changes nothing."""
     try:
-        looking().view = replace(looking().view, **values)
+        looking().change(**values)
         st.session_state.wrong_view = None
         st.session_state.typed_view = {}
     except Wrong as wrong:
@@ -215,14 +216,14 @@ def pin():
 
 
 def reset():
-    view = looking().view
-    looking().view = first_view(view)
+    look = looking()
+    look.display = replace(look.display, view=first_view(look.view))
     st.session_state.wrong_view = None
     st.session_state.typed_view = {}
     draw(CHOICES)
 
 
 def first_view(view):
-    """The View that a person sees first of this item, with what is open and compared left as it is."""
-    kept = ("layer", "item", "what_if", "pinned", "opened", "divisors", "verbatim")
+    """The View that a person sees first of this item, with what is changed and compared left as it is."""
+    kept = ("layer", "item", "what_if", "pinned")
     return View(**{name: getattr(view, name) for name in kept})
