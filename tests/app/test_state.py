@@ -237,7 +237,7 @@ def fields_of(kind):
     return st.fixed_dictionaries({}, optional={name: one for name, one in values.items() if name in kind.__dataclass_fields__})
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(fields_of(Settings))
 def test_whatever_is_set_its_address_sets_again(values):
     looking, again = Looking(), Looking()
