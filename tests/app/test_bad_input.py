@@ -6,8 +6,8 @@ import pytest
 
 from mha_viz import Settings
 from mha_viz.settings import to_address
+from tests.app.pages.test_explore import shows
 from tests.app.screen import held, opened, press, read, sent, set_to, unescaped, unfolded
-from tests.app.test_explore import shows
 
 KEPT = {"seed": 11, "causal": True}  # what is set besides
 WORDS, SOURCE, WINDOW, OWN_MASK = {"own_words": True}, {"cross": True}, {"windowed": True}, {"masked": True}

@@ -16,8 +16,8 @@ from mha_viz.export.kept import kept
 from mha_viz.recording import Recording
 from mha_viz.settings import STEPS
 from tests.analysis.kinds import of_kind
+from tests.app.pages.test_steps import draws, pictures
 from tests.app.screen import APP, decoded, figure, held, models, page_text, press, read, set_to, to_page
-from tests.app.test_steps import draws, pictures
 
 INDUCTION = {"source": "trained", "layer": "1"}
 LAYER = trained(Trained()).recording.traces[1]

@@ -16,8 +16,8 @@ from mha_viz.figures.parts import ALL
 from mha_viz.studies.lessons import LESSONS
 from mha_viz.views import VIEWS
 from mha_viz.views.base import OfAttention
+from tests.app.panels.test_file import give, npz, opened_with, pt
 from tests.app.screen import models, opened, to_page
-from tests.app.test_files_page import give, npz, opened_with, pt
 from tests.app.test_plain_text import said
 
 HYPHEN = re.compile(r"(?<!or )-(?:inf|∞)|(?<![\w.,·/=\[-])-\.?\d|\d[eE]-\d")

@@ -16,8 +16,8 @@ from mha_viz.settings.display import OWNERS
 from mha_viz.settings.profile import Profile
 from mha_viz.sources.pretrained import Pretrained
 from mha_viz.sources.trained import Trained
+from tests.app.panels.test_file import give, npz, opened_with, pt
 from tests.app.screen import models, opened, press, to_page, whole
-from tests.app.test_files_page import give, npz, opened_with, pt
 
 BAD = "![x](http://host.example/leak)www.host.example&amp;$a$**host**"
 # What something would be made of, if there were no escapes.

@@ -15,8 +15,8 @@ from mha_viz.app import task, warm
 from mha_viz.app.parts import checked
 from mha_viz.sources.source import source
 from mha_viz.studies.validation import OF_HELD_OUT, found, validate
+from tests.app.panels.test_file import opened_with
 from tests.app.screen import APP, AppTest, models, page_text, press, set_to, to_page, unescaped
-from tests.app.test_files_page import opened_with
 
 SMALL = {"embed_dim": "8", "num_heads": "2", "batch_size": "2", "seq_len": "4", "padding": "1"}
 
