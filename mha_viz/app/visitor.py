@@ -42,7 +42,9 @@ def gone(visitor):
     visitor.leave()
     BUDGET.leave(visitor)
     found = runtime.get_instance()._session_mgr.get_session_info(visitor.session) if runtime.exists() else None
-    if found is not None:
+    if found is None:
+        BUDGET.close(visitor.session)
+    else:
         timer = threading.Timer(COMES_BACK, end, [found.session])
         timer.daemon = True
         timer.start()
@@ -54,6 +56,7 @@ def end(session):
     if not manager.is_active_session(session.id):
         manager._session_storage._cache.expire()
         session.shutdown()
+        BUDGET.close(session.id)
         gc.collect()
         give_back()
 

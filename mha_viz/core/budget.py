@@ -41,6 +41,7 @@ class Budget:
         self._entries, self._making = OrderedDict(), set()  # key → Entry, used longest ago first; keys that are being made
         self._away = WeakKeyDictionary()  # value that gave way → the visitors who may still look at it
         self._refused = {}  # (visitor, size) → when it was refused
+        self._open = {}  # session → {name: bytes} of what it has open, which nobody can make again
         self._changed = threading.Condition()
 
     @property
@@ -54,6 +55,39 @@ class Budget:
     def size(self):
         """Bytes that are counted for what is kept."""
         return sum(entry.size for entry in self._entries.values())
+
+    @property
+    def opened(self):
+        """Bytes that are counted for what all sessions have open."""
+        return sum(sum(held.values()) for held in self._open.values())
+
+    def opened_by(self, session):
+        """{name: bytes} of what a session has open."""
+        return dict(self._open.get(session, {}))
+
+    def open(self, session, name, size, refuse):
+        """Count ``size`` bytes for what a ``session`` has open as ``name``, in place of what it had so before, until ``close``.
+
+        What is kept gives way to it. Where all that is open would take more than ``limit``, ``refuse(room)`` has to raise, with the bytes
+        that there is room for.
+        """
+        with self._changed:
+            room = self.limit - self.opened + self._open.get(session, {}).get(name, 0)
+            if size > room:
+                refuse(room)
+                raise AssertionError("who refuses has to raise")
+            self._open.setdefault(session, {})[name] = size
+            while self._entries and self.size + self.opened > self.limit:
+                self._let_go(next(iter(self._entries)))
+
+    def close(self, session, name=None):
+        """Count what a session has open as ``name`` no longer; all that it has open where None."""
+        with self._changed:
+            held = self._open.get(session, {})
+            held.pop(name, None)
+            if name is None or not held:
+                self._open.pop(session, None)
+            self._changed.notify_all()
 
     @contextmanager
     def reserved(self, size, refuse, visitor=None):
@@ -116,7 +150,7 @@ class Budget:
                     alike = [other for other in self._entries if isinstance(other, tuple) and other[0] == key[0]]
                     for other in alike[:-most]:
                         self._let_go(other)
-                while len(self._entries) > 1 and (self.size > self.limit or len(self._entries) > MOST):
+                while len(self._entries) > 1 and (self.size + self.opened > self.limit or len(self._entries) > MOST):
                     self._let_go(next(iter(self._entries)))
             return value
         finally:

@@ -1,6 +1,7 @@
 """All that one attention layer did, as one immutable value: the only thing that a view reads."""
 
 from functools import cache
+from math import prod
 
 import numpy as np
 
@@ -199,6 +200,22 @@ class Trace:
         if self.layer is not None:
             return self.layer.weights["out_proj.weight"], self.layer.weights.get("out_proj.bias")
         return None if self.call is None or self.call.out_weight is None else (self.call.out_weight, self.call.out_bias)
+
+
+def bytes_held(traces):
+    """Bytes that these Traces hold and could not make again; what several share is counted once."""
+    found = {}  # address → bytes
+    for trace in traces:
+        whole = trace.plain
+        parts = [value for value in whole._fields.values() if isinstance(value, np.ndarray)]
+        for of in (whole.call, whole.batch, whole.rules, whole.call and whole.call.mask):
+            parts += [value for value in vars(of).values() if isinstance(value, np.ndarray)] if of is not None else []
+        parts += whole.layer.weights.values() if whole.layer is not None else []
+        for array in parts:
+            size = array.itemsize * prod(n for n, step in zip(array.shape, array.strides, strict=True) if step)
+            address = array.__array_interface__["data"][0]
+            found[address] = max(size, found.get(address, 0))
+    return sum(found.values())
 
 
 def broadcast(array, shape):

@@ -229,3 +229,22 @@ def test_eight_large_layers_at_once_under_a_limit_each_get_a_picture_or_a_senten
     assert ran.returncode == 0, ran.stderr
     said = eval(ran.stdout)
     assert len(said) == 8 and set(said) <= {"a picture", "a sentence"} and "a picture" in said
+
+
+def test_what_sessions_have_open_is_counted_until_it_is_closed():
+    budget = Budget(Machine(8 * GB).free, limit=GB)
+    budget.kept("a layer", object, 400 * MB, refuse, 1)
+    budget.open("ada", "a.npz", 500 * MB, refuse)
+    assert budget.holds("a layer") and budget.opened == 500 * MB
+    budget.open("ada", "a.npz", 550 * MB, refuse)  # in place of what was open under that name
+    budget.open("bob", "b.npz", 200 * MB, refuse)
+    assert not budget.holds("a layer"), "what can be made again gives way"
+    assert budget.opened_by("ada") == {"a.npz": 550 * MB}
+    with pytest.raises(Wrong, match=str(274 * MB)):
+        budget.open("eve", "c.npz", 300 * MB, refuse)
+    assert budget.opened_by("eve") == {}
+    budget.close("ada", "a.npz")
+    budget.open("eve", "c.npz", 300 * MB, refuse)
+    budget.open("eve", "d.npz", 300 * MB, refuse)
+    budget.close("eve")
+    assert budget.opened == 200 * MB

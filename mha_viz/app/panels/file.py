@@ -8,6 +8,7 @@ import streamlit as st
 
 from mha_viz.app.drawing import field, heard, renew
 from mha_viz.app.number_field import number_field, written
+from mha_viz.app.opened import close, hold, keep_open, reading
 from mha_viz.app.panels.panel import Panel
 from mha_viz.app.parts.messages import say_error, say_with_mends
 from mha_viz.app.session import looking
@@ -27,13 +28,14 @@ class FilePanel(Panel):
 
     def begin(self):
         """Open the file that the command line named, once in a session: where no address says what to look at, it is looked at first."""
+        hold()
         state, path = st.session_state, os.environ.get(FILE)
         if path and "opened" not in state and (looking().kind is self.kind or not st.query_params):
             from mha_viz.sources.files import look
 
             looking().choose(self.kind.name)
             state.opened = {}
-            take(lambda: look(Path(path).name, Path(path)))
+            take(Path(path).name, 0, lambda: look(Path(path).name, Path(path)))
 
     def sidebar(self):
         """The upload, and a choice among what was opened before."""
@@ -52,6 +54,8 @@ class FilePanel(Panel):
             )  # fmt: skip
         if len(opened) > 1:
             field(st.selectbox, "opened", "opened_file", name, show, options=list(opened))
+        if name is not None:
+            st.button("Close this file", key="close_file", on_click=heard(close_file), args=(name,), help="It gives its memory back.")
 
     def open(self, settings):
         """The Source of an opened file, None where it is not open in this session."""
@@ -101,20 +105,23 @@ def take_upload(upload):
     if upload is not None:
         from mha_viz.sources.files import look
 
-        take(lambda: look(upload.name, upload.getvalue()))
+        take(upload.name, upload.size, lambda: look(upload.name, upload.getvalue()))
 
 
-def take(look):
+def take(name, size, look):
+    """Look at a file of which ``size`` bytes are in memory, and open it where nothing has to be asked."""
     state = st.session_state
     try:
-        found = look()
+        with reading(name, size):
+            found = look()
+        state.asked_size = size
         if found.kind == "tokens" and current() is not None and state.opened[current()][0].kind != "tokens":
             name_tokens(found)
         elif found.questions:
             state.asked = found
         else:
             state.asked = None
-            put(found, {})
+            put(found, {}, size)
         state.wrong_file = None
     except Wrong as wrong:
         state.wrong_file = wrong  # what was open stays open
@@ -148,7 +155,7 @@ def name_tokens(found, rest=None):
     elif rest == "numbered":
         said = f"{said}; it names {most} of {L} tokens, and the rest are numbered"
     named.notes = (*named.notes, f"{said}.")
-    st.session_state.opened[current()] = of, answers, named
+    keep_open(current(), of, answers, named)
 
 
 def ask_for_the_rest():
@@ -197,7 +204,7 @@ def take_input(upload):
     found, answers, _ = state.opened[current()]
     try:
         query = None if upload is None else read_input(upload.name, upload.getvalue())[0]
-        state.opened[current()] = found, answers, open_found(found, query=query, **answers)
+        keep_open(current(), found, answers, open_found(found, query=query, **answers))
         state.wrong_file = None
     except Wrong as wrong:
         state.wrong_file = wrong
@@ -213,19 +220,29 @@ class Kept:
 
 def keep(name, kind, recording):
     """Look at a recording that was made in this session, beside the files that are open."""
-    st.session_state.setdefault("opened", {})[name] = Kept(name, kind), {}, recording
+    keep_open(name, Kept(name, kind), {}, recording)
     show(name)
 
 
-def put(found, answers):
+def put(found, answers, size):
     from mha_viz.sources.files import open_found
 
     recording = open_found(found, **answers)
-    state = st.session_state
     linked = current() is None and found.name == looking().form.raw["file"] and looking().display != Display()
-    state.opened[found.name] = found, answers, recording
+    keep_open(found.name, found, answers, recording, size)
     if not linked:  # an address that names the file has said what to look at
         show(found.name)
+
+
+def close_file(name):
+    """Close an opened file, and look at the one that was opened last of the others."""
+    close(name)
+    renew()
+    left = list(st.session_state.opened)
+    if left:
+        show(left[-1])
+    else:
+        looking().form.change(file="")
 
 
 def show(name):
@@ -337,7 +354,8 @@ def in_words(choice):
 def open_asked(found, answers):
     state = st.session_state
     try:
-        put(found, answers)
+        with reading(found.name, state.asked_size):
+            put(found, answers, state.asked_size)
         state.asked = state.wrong_file = state.fitted = None
     except Wrong as wrong:
         state.wrong_file = wrong

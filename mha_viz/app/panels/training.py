@@ -5,8 +5,9 @@ import streamlit as st
 from mha_viz.app.drawing import WHOLE, heard
 from mha_viz.app.drawing import draw as draw_fragments
 from mha_viz.app.number_field import number_field, typed, written
+from mha_viz.app.opened import count
 from mha_viz.app.panels.file import keep
-from mha_viz.app.parts.messages import say_with_mends
+from mha_viz.app.parts.messages import say_error, say_with_mends
 from mha_viz.app.task import begin, end, going, running, task, why_off
 from mha_viz.core.rules import Wrong, whole
 from mha_viz.sources.models import MODELS
@@ -66,6 +67,8 @@ def training(name):
     )
     if wrong is not None:
         say_with_mends(wrong, set_seed, key="wrong_seed")
+    if no_room := st.session_state.pop("no_room_for_training", None):
+        say_error(no_room)
     if trains:
         running(WORK, draw=lambda: draw(name, reports))
         return
@@ -99,8 +102,14 @@ def start(name):
     seed = typed(st.session_state.training_seed)  # as it is now: it may have been typed just before
     if wrong_seed(seed) is not None:
         return  # which is said beside it
-    from mha_viz.studies.training import train
+    from mha_viz.sources.models import record
+    from mha_viz.studies.training import recipe_of, train
 
+    try:  # every snapshot stays, in float32
+        count(f"training of {name}", 4 * record(name)["parameters"] * len(recipe_of(name).snapshots), "training")
+    except Wrong as wrong:
+        st.session_state.no_room_for_training = wrong
+        return
     reports = st.session_state.trained_here[name]
     reports.clear()
     begin(WORK, reports, train(name, seed), alone=True)
@@ -112,8 +121,12 @@ def open_heads(name, reports):
 
     last = [report for report in reports if report.scores is not None][-1]
     note = f"{MODELS[name].title}, trained here: {last.step} steps. It is kept in this session alone."
+    try:
+        keep(f"{name}, trained here", "recording", Recording(heads_of(name, last), (note,)))
+    except Wrong as wrong:
+        st.session_state.no_room_for_training = wrong
+        return
     close_dialog()
-    keep(f"{name}, trained here", "recording", Recording(heads_of(name, last), (note,)))
     draw_fragments(WHOLE)
 
 

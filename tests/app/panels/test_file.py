@@ -13,6 +13,11 @@ import mha_viz as mv
 from mha_viz import Batch, Settings, View, attend, synthetic
 from mha_viz.analysis import choose
 from mha_viz.analysis.examples import strongest
+from mha_viz.app import opened as app_opened
+from mha_viz.core.attend import trace_of_call
+from mha_viz.core.budget import Budget
+from mha_viz.core.call import Call
+from mha_viz.core.trace import bytes_held
 from mha_viz.recording import Cause
 from mha_viz.settings import to_address
 from mha_viz.sources.files import look, open_found
@@ -480,3 +485,37 @@ def test_a_list_that_names_fewer_tokens_than_there_are_asks_whether_to_crop_or_t
     shown = weights[:, :, :3, :3] / weights[:, :, :3, :3].sum(-1, keepdims=True) if len(tokens) == 3 else weights
     tiles = [decoded(one["z"]) for one in figure(at)["data"] if one["type"] == "heatmap"]
     np.testing.assert_allclose(tiles[-1], shown[0].mean(0), rtol=0, atol=1e-6)
+
+
+def test_what_is_open_is_counted_and_can_be_closed(monkeypatch):
+    budget = Budget(limit=300_000)  # bytes
+    monkeypatch.setattr(app_opened, "BUDGET", budget)
+    one = npy(maps(1, 4, 100, 100))  # 160 kB, and 40 kB of masks
+    at = press(opened_with("one.npy", one), "Open")
+    assert sum(sum(held.values()) for held in budget._open.values()) == 200_000 + 400
+    at = press(upload(at, "two.npy", one), "Open")
+    (said,) = errors(at)
+    assert said.startswith("**file = two.npy**: would take 195.7 KiB") and "You have 195.7 KiB open: one.npy (195.7 KiB). Close" in said
+    assert at.query_params["file"] == "one.npy" and pictures(at), "what was open stays open"
+    at = press(at, "Close this file")
+    assert budget.opened == 0 and not pictures(at) and not at.exception
+    at = press(at, "Open")
+    assert at.query_params["file"] == "two.npy" and pictures(at) and not errors(at)
+
+
+def test_of_several_files_the_one_that_is_looked_at_is_closed(two_calls):
+    at = upload(opened_with("a.safetensors", two_calls), "b.safetensors", two_calls)
+    at = press(at, "Close this file")
+    assert at.query_params["file"] == "a.safetensors" and pictures(at) and list(at.session_state.opened) == ["a.safetensors"]
+    at = press(at, "Close this file")
+    assert "Open a file on the left" in page_text(at) and not at.exception
+
+
+def test_bytes_that_are_shared_are_counted_once():
+    q = np.zeros((1, 2, 10, 4), np.float32)
+    trace = trace_of_call(Call(q, q + 1, q + 2))
+    assert bytes_held([trace]) == bytes_held([trace, trace]) == 3 * q.nbytes
+    _ = trace.weights
+    assert bytes_held([trace]) > 3 * q.nbytes
+    trace.forget()
+    assert bytes_held([trace]) == 3 * q.nbytes

@@ -5,12 +5,14 @@ import time
 import numpy as np
 import pytest
 
+import mha_viz.app.opened
 import mha_viz.studies.training
 from mha_viz.app import task
+from mha_viz.core.budget import Budget
 from mha_viz.sources.models import MODELS, Parameters, forward
 from mha_viz.sources.trained import Trained
 from mha_viz.studies.training import train
-from tests.app.screen import maps, models, page_text, press, set_to
+from tests.app.screen import errors, maps, models, page_text, press, set_to
 
 NAME = "look-both-ways-2"
 
@@ -154,3 +156,21 @@ def test_what_was_trained_is_opened_as_any_recording(opened):
     weights = forward(MODELS[NAME], Parameters.of(MODELS[NAME], last.state), Trained(NAME).tokens)[0][0].weights
     shown, _, _ = maps(at)
     assert any(np.array_equal(shown, head) for head in weights[0])
+
+
+def test_a_training_that_there_is_no_room_for_is_refused_with_what_is_open(opened, training, monkeypatch):
+    monkeypatch.setattr(mha_viz.app.opened, "BUDGET", Budget(limit=1000))
+    at, seeds = opened, training(20)
+    at = start(at)
+    (said,) = errors(at)
+    assert said.startswith("**training = training of look-both-ways-2**: would take 435 KiB") and seeds == []
+    monkeypatch.setattr(mha_viz.app.opened, "BUDGET", Budget())
+    assert not errors(start(at)) and seeds, "which is said until Start is pressed again"
+
+
+def test_heads_that_there_is_no_room_for_stay_in_the_dialog(opened, monkeypatch):
+    opened.session_state["trained_here"] = {NAME: list(train(NAME, 3, 2))}
+    monkeypatch.setattr(mha_viz.app.opened, "BUDGET", Budget(limit=1000))
+    at = press(opened.run(), "Open these heads")
+    (said,) = errors(at)
+    assert "trained here" in said and "would take" in said and at.query_params.get("source") != "file"
