@@ -164,6 +164,12 @@ def test_an_address_says_a_display_without_loss():
     assert address.keys() == OTHERS.keys() and display_from_address(address) == (display, [])
 
 
+@pytest.mark.parametrize("limits", [(0.0, 0.12345678), (1 / 3, 2 / 3), (1e-9, 0.5)])
+def test_limits_of_many_digits_are_the_same_in_an_address(limits):
+    spelled = to_address(**vars(View(limits=limits)))
+    assert from_address(spelled, View)[0] == {"limits": limits}
+
+
 def test_two_fields_of_one_name_are_no_address():
     with pytest.raises(TypeError, match="View and View have a field layer each"):
         from_address({}, View, View)

@@ -10,6 +10,7 @@ from mha_viz.app.task import end
 from mha_viz.settings.rules import choices_of, has_lines, is_optional
 
 FEW = 3  # choices that stand side by side; more are a list
+NONE = "—"  # the choice of a list that None cannot be
 
 
 def field(name, widget, label, *, rerun=STAGE, take=None, shown=None, read=None, with_it=(), of=None, **options):
@@ -59,7 +60,10 @@ def plain_field(form, name):
         named = {"options": list(choices), "format_func": in_words, "rerun": WHOLE}
         if len(choices) <= FEW:
             return field(name, st.segmented_control, name, required=not none, width="stretch", **named)
-        return field(name, st.selectbox, name, placeholder="none", index=None if none else 0, **named)
+        if none:
+            named["options"].insert(0, NONE)
+            named |= {"shown": lambda value: NONE if value is None else value, "read": lambda value: None if value == NONE else value}
+        return field(name, st.selectbox, name, **named)
     if "tuple" not in annotation and "bool" in annotation:
         return field(name, st.checkbox, name, rerun=WHOLE)
     if "tuple" not in annotation and ("int" in annotation or "float" in annotation):
@@ -71,4 +75,6 @@ def plain_field(form, name):
 
 
 def in_words(choice):
-    return {True: "yes", False: "no"}[choice] if isinstance(choice, bool) else str(choice)
+    if isinstance(choice, bool):  # which equals 1 or 0
+        return "yes" if choice else "no"
+    return "none" if choice == NONE else str(choice)

@@ -25,8 +25,10 @@ def spell(value):
 
 def _part(part):
     """One of several numbers or words, as short as still means the same."""
-    short = f"{part:g}" if isinstance(part, float) else spell(part)
-    return short if not isinstance(part, float) or float(short) == part else repr(part)
+    if not isinstance(part, float):
+        return spell(part)
+    short = f"{part:g}"
+    return short if float(short) == part else repr(part)
 
 
 def read(kind, name, text):

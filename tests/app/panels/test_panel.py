@@ -12,6 +12,7 @@ from mha_viz.core.rules import Wrong, fraction
 from mha_viz.settings.rules import Ruled, choice, counts, flag, number, optional, ruled, several, typed_words
 from mha_viz.sources.base import SOURCES, Kind, Source
 from tests.app.screen import errors, figure, held, opened, press, set_to, to_page, widgets
+from tests.app.test_controls import defaults, wire
 
 SHAPES = ("flat", "peaked", "striped", "checked", "random")
 
@@ -98,6 +99,7 @@ def test_every_page_of_a_layer_offers_it_and_has_a_widget_for_each_field(page):
     assert not at.exception and not at.error and at.query_params["source"] == "every"
     fields = Every.__dataclass_fields__
     assert fields.keys() <= held(at).keys()
+    assert all(defaults(widget) == wire(widget) for widget in widgets(at) if widget.key in fields)
     assert (held(at)["whole"], held(at)["part"], held(at)["tick"], held(at)["poem"]) == (4, 0.25, False, "a b")
 
 
@@ -122,7 +124,7 @@ def test_every_page_of_a_layer_offers_it_and_has_a_widget_for_each_field(page):
         ("tick_or_none", False, "0"),
         ("few_or_none", "left", "left"),
         ("many_or_none", "peaked", "peaked"),
-        ("none_or_many", None, ""),
+        ("none_or_many", "—", ""),
         ("name_or_none", "a name", "a name"),
         ("poem_or_none", "a b\nc", "a b\nc"),
         ("list_or_none", "4, 3", "3,4"),
