@@ -161,6 +161,14 @@ def rooms(*names):
     return [st.container(key=f"room_{name}") for name in names]
 
 
+def fill(**parts):
+    """Draw the parts of a page, each a function, in rooms of their names; then all are there, and may be drawn alone."""
+    for room, part in zip(rooms(*parts), parts.values(), strict=True):
+        with room:
+            part()
+    drawn()
+
+
 def drawn():
     """At the end of a page: all of its fragments are there, and may be drawn alone."""
     st.session_state.drawn = True

@@ -14,6 +14,7 @@ from mha_viz.app.parts.save import save
 from mha_viz.app.parts.stage import changed_trace, choose_cells, for_table, heads_and_average, with_changes
 from mha_viz.app.parts.statistics_table import statistics_table
 from mha_viz.app.parts.toolbar import change, toolbar
+from mha_viz.app.picture import theme
 from mha_viz.app.session import looking, write_address
 from mha_viz.core.memory import too_long
 from mha_viz.export.markdown import plain
@@ -100,7 +101,7 @@ def draw_overview(traces, index):
         change(layer=layer, head=head, cell=(choice["query"], choice["key"]))
         draw(CHOICES)
 
-    figure = spec(traces, view, index, theme=st.context.theme.type or "light", width=measured_width("overview"))
+    figure = spec(traces, view, index, theme=theme(), width=measured_width("overview"))
     live(figure, key="overview", alt=describe(traces, view, index), on_choose=heard(choose), on_look=heard(look_again))
 
 

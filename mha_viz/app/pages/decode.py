@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from mha_viz.app import drawing
-from mha_viz.app.drawing import CHOICES, draw, heard
+from mha_viz.app.drawing import CHOICES, draw, fill, heard
 from mha_viz.app.fragment import fragment
 from mha_viz.app.looked_at import UNCHANGED, begin_whole, notes, say_what_is_wrong, to_save, told
 from mha_viz.app.looked_at import current as looked_at
@@ -14,7 +13,8 @@ from mha_viz.app.parts.decode_numbers import beside_each_other, cache_grows, com
 from mha_viz.app.parts.messages import say_not_current, say_notes, say_with_mends, say_wrong
 from mha_viz.app.parts.save import OnScreen, keep_for_saving, save
 from mha_viz.app.parts.timed import timings
-from mha_viz.app.parts.toolbar import change, lazy_popover, say_wrong_view, show
+from mha_viz.app.parts.toolbar import change, popover, say_wrong_view, show
+from mha_viz.app.picture import theme
 from mha_viz.app.session import looking, write_address
 from mha_viz.app.visitor import visitor
 from mha_viz.app.warm import kept
@@ -37,14 +37,7 @@ def page():
         st.info(f"Nothing is decoded here. {plain(missing)}", icon=":material/info:")
         write_address()
         return
-    head, tools, shown = drawing.rooms("above", "toolbar", "stage")
-    with head:
-        above()
-    with tools:
-        toolbar()
-    with shown:
-        stage()
-    drawing.drawn()
+    fill(above=above, toolbar=toolbar, stage=stage)
 
 
 def lacks(looked):
@@ -112,9 +105,7 @@ def toolbar():
         last = found.step_of(token) == len(found.decoding.steps) - 1
         st.button("Next token", icon=":material/arrow_forward:", shortcut="Right", on_click=heard(go), args=(1,), disabled=last)
         keep(found, token, item)
-        with lazy_popover("Save", "save") as opened:
-            if opened:
-                save()
+        popover("Save", "save", save)
 
 
 @fragment(key="stage")
@@ -126,7 +117,7 @@ def stage():
 
     found, *_ = current()
     display, token, item = looking().display, token_of(found), item_of(found)
-    look = {"theme": st.context.theme.type or "light", "width": measured_width("decoding")}
+    look = {"theme": theme(), "width": measured_width("decoding")}
     with st.container(key="stage"):
         st.html(step_in_words(found, token, item) + compared(found, token, item))
         figure = cache(found, lengths(found.decoding, item), token, item, display.view, **look)

@@ -7,6 +7,7 @@ import streamlit as st
 from mha_viz.app.drawing import heard
 from mha_viz.app.parts.messages import say_error, say_notes
 from mha_viz.app.parts.shapes import chosen_number
+from mha_viz.app.picture import theme
 from mha_viz.app.session import PAGES, arrive, enter, place, write_address
 from mha_viz.app.state import Form
 from mha_viz.app.warm import warm_up
@@ -140,7 +141,7 @@ def picture(lesson):
         head = view.head if last["head"] is None else last["head"]
         st.session_state.lesson_view = lesson.title, replace(view, head=head, cell=(last["query"], last["key"]))
 
-    look = {"theme": st.context.theme.type or "light", "width": measured_width("picture")}
+    look = {"theme": theme(), "width": measured_width("picture")}
     of, view = st.session_state.get("lesson_view", (None, None))
     view = view if of == lesson.title else lesson.view()
     shown = shown_lesson(lesson, view)

@@ -4,14 +4,14 @@ from html import escape
 
 import streamlit as st
 
-from mha_viz.app import drawing
-from mha_viz.app.drawing import CHOICES, STAGE, draw, field, heard
+from mha_viz.app.drawing import CHOICES, STAGE, draw, field, fill, heard
 from mha_viz.app.fragment import fragment
 from mha_viz.app.looked_at import BARE, begin_whole, say_what_is_wrong, told
 from mha_viz.app.looked_at import current as looked_at
 from mha_viz.app.number_field import number_field
-from mha_viz.app.parts.messages import mend, say_error, say_with_mends, spelled
+from mha_viz.app.parts.messages import mend, say_error, say_with_mends, spelled_change
 from mha_viz.app.parts.toolbar import change
+from mha_viz.app.picture import picture, theme
 from mha_viz.app.session import looking, write_address
 from mha_viz.core.rules import Wrong
 from mha_viz.export.markdown import plain
@@ -19,14 +19,7 @@ from mha_viz.export.markdown import plain
 
 def page():
     if begin_whole("pitfalls", "layer_alone", BARE):
-        head, tools, shown = drawing.rooms("above", "toolbar", "stage")
-        with head:
-            above()
-        with tools:
-            symptoms()
-        with shown:
-            stage()
-        drawing.drawn()
+        fill(above=above, toolbar=symptoms, stage=stage)
 
 
 @fragment(key="above")
@@ -198,8 +191,7 @@ def say_needed(needed, can_mend):
     """What the experiment needs, with a button that sets it."""
     say_error(needed)
     for one in needed.nearest if can_mend and needed.argument in looking().form.raw else ():
-        label = ", ".join(f"{name} = {spelled(value)}" for name, value in one.items())
-        st.button(plain(label), key="needed", on_click=heard(mend), kwargs=one)
+        st.button(spelled_change(one), key="needed", on_click=heard(mend), kwargs=one)
 
 
 def maps(found):
@@ -207,13 +199,10 @@ def maps(found):
 
     if not found.maps:
         return
-    scale, theme = shared_scale(found.maps), st.context.theme.type or "light"
+    scale = shared_scale(found.maps)
     with st.container(horizontal=True, key="pitfall_maps"):
         for i, one in enumerate(found.maps):
-            st.plotly_chart(
-                small_map(one, scale, theme, looking().view.colors), key=f"pitfall_map_{i}", theme=None, width="content",
-                config={"displayModeBar": False}, alt=describe(one),
-            )  # fmt: skip
+            picture(small_map(one, scale, theme(), looking().view.colors), describe(one), f"pitfall_map_{i}")
     of_head = found.maps[0].quantity == "weight" and found.maps[0].rows == "query"
     named = any("head" in one.title for one in found.maps)  # of which head, or of how many, the titles say
     of = ("Item 0. " if named else "Head 0 of item 0. ") if of_head else ""

@@ -10,7 +10,8 @@ from mha_viz.app.number_field import number_field
 from mha_viz.app.parts.messages import say_error, say_notes, say_with_mends
 from mha_viz.app.parts.quality_beside import quality_beside
 from mha_viz.app.parts.save import OnScreen, keep_for_saving, save
-from mha_viz.app.parts.toolbar import lazy_popover
+from mha_viz.app.parts.toolbar import popover
+from mha_viz.app.picture import picture, theme
 from mha_viz.app.session import arrive, enter, place, write_address
 from mha_viz.app.state import Form
 from mha_viz.app.task import begin, going, running, task, why_off
@@ -189,12 +190,8 @@ def drawn(results, lengths):
         length = st.selectbox("head counts at length", lengths, index=len(lengths) - 1, width=180, help=about)
         shown = Measured(results, file_name(), length)
         keep_for_saving(OnScreen(shown, PROFILE.name, "profile", "profile"))
-        with lazy_popover("Save", "save") as opened:
-            if opened:
-                save()
-    figure, alt = PROFILE.drawn(shown, theme=st.context.theme.type or "light", width=room("profile"))
-    bare = {"theme": None, "width": "content", "config": {"displayModeBar": False}}
-    st.plotly_chart(figure, key="profile_picture", alt=alt, **bare)
+        popover("Save", "save", save)
+    picture(*PROFILE.drawn(shown, theme=theme(), width=room("profile")), "profile_picture")
 
 
 def told(point):

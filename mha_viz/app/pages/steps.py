@@ -4,8 +4,7 @@ from html import escape
 
 import streamlit as st
 
-from mha_viz.app import drawing
-from mha_viz.app.drawing import CHOICES, draw, field, heard
+from mha_viz.app.drawing import CHOICES, draw, field, fill, heard
 from mha_viz.app.fragment import fragment
 from mha_viz.app.looked_at import UNCHANGED, begin_whole, file_name, say_what_is_wrong, to_save
 from mha_viz.app.looked_at import current as looked_at
@@ -14,7 +13,8 @@ from mha_viz.app.number_field import number_field, typed
 from mha_viz.app.parts.save import OnScreen, keep_for_saving, save
 from mha_viz.app.parts.shapes import token
 from mha_viz.app.parts.step_words import OF_HEAD, OF_KEY, SHORT, STAGES, formulas, symbols, told
-from mha_viz.app.parts.toolbar import change, lazy_popover, say_wrong_view, show
+from mha_viz.app.parts.toolbar import change, popover, say_wrong_view, show
+from mha_viz.app.picture import picture, theme
 from mha_viz.app.session import looking, write_address
 from mha_viz.core.decimals import prose
 from mha_viz.core.rules import Wrong, whole
@@ -36,14 +36,7 @@ def page():
         )
         write_address()
         return
-    head, tools, shown = drawing.rooms("above", "toolbar", "stage")
-    with head:
-        above()
-    with tools:
-        toolbar_alone()
-    with shown:
-        stage()
-    drawing.drawn()
+    fill(above=above, toolbar=toolbar_alone, stage=stage)
 
 
 @fragment(key="above")
@@ -192,9 +185,7 @@ def ways(steps, step):
         either("step", {name: SHORT[name] for name in steps}, step)
         last = number == len(steps) - 1
         st.button("Forward", key="step_on", on_click=heard(go), args=(steps, number + 1), disabled=last, shortcut="Right")
-        with lazy_popover("Save", "save") as opened:
-            if opened:
-                save()
+        popover("Save", "save", save)
     stages = (f"<b aria-current='step'>{name}</b>" if name == STEPS[step][0] else name for name in STAGES)
     st.html(
         f"<div class='step-head'><h2 role='status'>{number + 1} of {len(steps)} · {escape(STEPS[step][1])}</h2>"
@@ -287,13 +278,12 @@ def drawn(step, walked, batch_first):
     width = room("steps_room")
     if not tensors:
         return
-    figure = steps.picture(tensors, st.context.theme.type or "light", width, summed=step == "project")
-    alt, bare = steps.describe(tensors), {"displayModeBar": False}
+    figure = steps.picture(tensors, theme(), width, summed=step == "project")
     if any(one.kind == "signed" for one in tensors):
         st.html(
             "<p class='mode'>Blue above zero, orange below, the stronger the larger within its tensor; hatched: hidden by a mask.</p>"
         )
-    st.plotly_chart(figure, key=f"step_picture_{step}", theme=None, alt=alt, width="content", config=bare)
+    picture(figure, steps.describe(tensors), f"step_picture_{step}")
 
 
 def keep(step, walked, looked):

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from mha_viz.app import drawing
+from mha_viz.app.drawing import fill
 from mha_viz.app.fragment import fragment
 from mha_viz.app.looked_at import begin_whole, current, say_what_is_wrong, told
 from mha_viz.app.parts.checked import Checked, checked
@@ -16,14 +16,7 @@ from mha_viz.settings.interventions import told as told_changes
 
 def page():
     if begin_whole("validate"):
-        head, tools, shown = drawing.rooms("above", "toolbar", "stage")
-        with head:
-            above()
-        with tools:
-            toolbar()
-        with shown:
-            stage()
-        drawing.drawn()
+        fill(above=above, toolbar=toolbar, stage=stage)
 
 
 @fragment(key="above")

@@ -13,6 +13,7 @@ from mha_viz.app.number_field import number_field
 from mha_viz.app.panels.panel import Panel
 from mha_viz.app.panels.training import train_button
 from mha_viz.app.parts.what_if import what_if
+from mha_viz.app.picture import picture, theme
 from mha_viz.app.session import PLAYING, looking
 from mha_viz.app.task import Done, begin, end, going, task
 from mha_viz.app.warm import trained_run
@@ -72,16 +73,15 @@ class ShippedPanel(Panel):
 
         s = looked.settings
         model = MODELS[s.model]
-        words, picture = st.columns([3, 2], vertical_alignment="top")
+        words, beside = st.columns([3, 2], vertical_alignment="top")
         with words:
             st.markdown(f"**{model.title}.** {model.shows}")
             st.html(scores(s))
             st.html(roles(s))
         told, lines, at = self.kind.curves(s)
-        figure = curves(told, lines, at, st.context.theme.type or "light", max(300, int(measured_width("picture") * 0.38)))
-        picture.plotly_chart(
-            figure, key="curves", theme=None, width="content", config={"displayModeBar": False}, alt=describe(told, lines, at)
-        )
+        figure = curves(told, lines, at, theme(), max(300, int(measured_width("picture") * 0.38)))
+        with beside:
+            picture(figure, describe(told, lines, at), "curves")
         st.html(answers(s))
 
     def left_out(self, of):

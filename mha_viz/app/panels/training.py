@@ -8,6 +8,7 @@ from mha_viz.app.number_field import number_field, typed, written
 from mha_viz.app.opened import count
 from mha_viz.app.panels.file import keep
 from mha_viz.app.parts.messages import say_error, say_with_mends
+from mha_viz.app.picture import picture, theme
 from mha_viz.app.task import begin, end, going, running, task, why_off
 from mha_viz.core.rules import Wrong, whole
 from mha_viz.sources.models import MODELS
@@ -148,16 +149,14 @@ def draw(name, reports):
     scored = [report for report in reports if report.scores is not None]
     if not scored:
         return
-    last, theme = scored[-1], st.context.theme.type or "light"
+    last = scored[-1]
     steps = [report.step for report in scored]
     lines = {"loss": [report.scores.loss for report in scored]}
     lines |= {accuracy_name(answer): [report.scores.accuracy[answer] for report in scored] for answer in last.scores.accuracy}
     reached = ", ".join(f"{accuracy_name(answer)} {value:.3f}" for answer, value in last.scores.accuracy.items())
     st.markdown(f"After {last.step} steps, on held-out sequences: {reached}, loss {last.scores.loss:.4f}.")
-    bare = {"theme": None, "width": "content", "config": {"displayModeBar": False, "staticPlot": True}}
-    st.plotly_chart(
-        curves(steps, lines, theme=theme, width=680, height=170), key=f"curve_{last.step}", alt=describe(steps, lines), **bare
-    )
+    drawn = curves(steps, lines, theme=theme(), width=680, height=170)
+    picture(drawn, describe(steps, lines), f"curve_{last.step}", staticPlot=True)
     traces = heads_of(name, last)
-    figure = overview.spec(traces, View(order="index"), 0, theme, 680)
-    st.plotly_chart(figure, key=f"maps_{last.step}", alt=overview.describe(traces, View(), 0), **bare)
+    drawn = overview.spec(traces, View(order="index"), 0, theme(), 680)
+    picture(drawn, overview.describe(traces, View(), 0), f"maps_{last.step}", staticPlot=True)

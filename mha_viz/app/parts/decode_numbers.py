@@ -8,6 +8,7 @@ import streamlit as st
 from mha_viz.app.number_field import number_field
 from mha_viz.app.parts.shapes import axes, named
 from mha_viz.app.parts.toolbar import say_wrong_view, show
+from mha_viz.app.picture import picture
 from mha_viz.core.decimals import fill, prose
 
 NARROW = 900  # px below which graphs stand one under the other
@@ -159,5 +160,4 @@ def draw(x, lines, across, upwards, key, look, unit, **options):
     from mha_viz.figures.decoding import describe_graph, graph
 
     figure = graph(x, lines, across, upwards, unit=unit, **look, **options)
-    bare = {"theme": None, "width": "content", "config": {"displayModeBar": False}}
-    st.plotly_chart(figure, key=f"graph_{key}", alt=describe_graph(x, lines, across, unit), **bare)
+    picture(figure, describe_graph(x, lines, across, unit), f"graph_{key}")

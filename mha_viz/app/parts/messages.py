@@ -18,8 +18,7 @@ def say_wrong(wrong, panel):
         say_error(wrong)
         with st.container(horizontal=True, vertical_alignment="center"):
             for number, choice in enumerate(offers(wrong)):
-                label = ", ".join(f"{name} = {spelled(value)}" for name, value in choice.items())
-                st.button(plain(label), key=f"nearest_{number}", on_click=heard(mend), kwargs=choice)
+                st.button(spelled_change(choice), key=f"nearest_{number}", on_click=heard(mend), kwargs=choice)
             panel.beside_wrong(wrong)
         panel.below_wrong(wrong)
 
@@ -31,8 +30,7 @@ def say_with_mends(wrong, mend, key="wrong", **of):
         say_error(wrong)
         with st.container(horizontal=True):
             for number, right in enumerate(wrong.nearest):
-                label = ", ".join(f"{name} = {spelled(value)}" for name, value in right.items())
-                st.button(plain(label), key=f"{key}_nearest_{number}", on_click=heard(mend, **of), args=(right,))
+                st.button(spelled_change(right), key=f"{key}_nearest_{number}", on_click=heard(mend, **of), args=(right,))
 
 
 def say_error(wrong):
@@ -89,6 +87,11 @@ def say_findings(trace, sizes_chosen):
     said = [finding.sentence for finding in findings(trace, sizes_chosen)]
     if said:
         st.warning("  \n".join(map(plain, said)), icon=":material/warning:")
+
+
+def spelled_change(change):
+    """``embed_dim = 128, num_heads = 8`` as Markdown."""
+    return plain(", ".join(f"{name} = {spelled(value)}" for name, value in change.items()))
 
 
 def spelled(value):

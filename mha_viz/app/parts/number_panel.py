@@ -4,6 +4,7 @@ import streamlit as st
 
 from mha_viz.app.parts.shapes import token
 from mha_viz.app.parts.toolbar import show
+from mha_viz.app.picture import picture
 from mha_viz.app.session import looking
 from mha_viz.core.decimals import prose
 
@@ -25,21 +26,17 @@ def number_panel(shown, look):
         one = f"query {trace.tokens.place(0, d.query):,} and key {trace.tokens.place(1, d.key):,}"
         st.caption(f"The chosen cell stands for a block of weights. Opened is one of them, {one}; closer, each can be chosen.")
     if TERMS.lack(shown) is None:
-        draw(*TERMS.drawn(shown, **look), TERMS.name)
+        picture(*TERMS.drawn(shown, **look), TERMS.name)
     st.html(f"<ol class='derivation'>{''.join(f'<li>{step}</li>' for step in steps(trace, d))}</ol>")
     sides = ("query", "key")
     if shown.sight is not None:
         sides, S = sides[:1], shown.trace.plain.shape[3]
         st.caption(f"The row has {S:,} keys, and the sums are of all of them; those around the chosen one are shown.")
     for one in (SOFTMAX, CELL):
-        draw(*one.drawn(shown, **look), one.name)
+        picture(*one.drawn(shown, **look), one.name)
     for side in sides:
         figure = number.token_in_heads(trace, d, side, shown.view, **look)
-        draw(figure, number.describe_token_in_heads(trace, d, side), f"token_{side}")
-
-
-def draw(figure, alt, key):
-    st.plotly_chart(figure, key=key, theme=None, alt=alt, width="content", config={"displayModeBar": False})
+        picture(figure, number.describe_token_in_heads(trace, d, side), f"token_{side}")
 
 
 def steps(trace, d):

@@ -6,7 +6,8 @@ import streamlit as st
 
 from mha_viz.app.drawing import heard
 from mha_viz.app.parts.save import OnScreen, keep_for_saving, save
-from mha_viz.app.parts.toolbar import lazy_popover
+from mha_viz.app.parts.toolbar import popover
+from mha_viz.app.picture import picture, theme
 from mha_viz.app.task import begin, end, going, running, task, why_off
 from mha_viz.export.markdown import plain
 
@@ -47,9 +48,7 @@ def quality_beside():
             on_click=heard(train_it),
             args=(here,),
         )
-        with lazy_popover("Save", PLACE) as opened:
-            if opened:
-                save(PLACE)
+        popover("Save", PLACE, save, PLACE)
         if found is not None:
             about = "Every outcome and every time, with the recipe, the machine and the command that does the same."
             st.download_button(
@@ -81,9 +80,7 @@ def pictured(quality, name):
     if not quality.outcomes:
         return
     shown = Measured(quality, name)
-    figure, alt = QUALITY.drawn(shown, theme=st.context.theme.type or "light", width=room("quality"))
-    bare = {"theme": None, "width": "content", "config": {"displayModeBar": False}}
-    st.plotly_chart(figure, key="quality_picture", alt=alt, **bare)
+    picture(*QUALITY.drawn(shown, theme=theme(), width=room("quality")), "quality_picture")
     st.caption(
         "Points are medians; bars are the worst and the best seed, of times the quartiles. Uniform is the same weights with every head "
         "looking everywhere alike. Dotted is the formula beside the memory. The layer is timed on one batch of training. Held-out "

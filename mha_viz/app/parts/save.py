@@ -9,6 +9,7 @@ import streamlit as st
 
 from mha_viz.app.drawing import PICTURE, draw, field, heard
 from mha_viz.app.parts.messages import say_with_mends
+from mha_viz.app.picture import theme
 from mha_viz.app.visitor import visitor
 from mha_viz.core.rules import Wrong
 from mha_viz.export.markdown import plain
@@ -162,7 +163,7 @@ def figure_now(on_screen):
     dress = {name: value for name, value in st.session_state.dress.items() if name not in PARTS or name in on_screen.parts}
     format = dress.pop("format").lower()
     if dress["theme"] == "as on screen":
-        dress["theme"] = st.context.theme.type or "light"
+        dress["theme"] = theme()
     dress["width"] = dress["width"] or f"{measured_width(on_screen.room)} px"
     kept_back = ("paste", *["scale"] * (format != "png"))  # the latter waits until it counts again
     given = {name: value for name, value in dress.items() if name not in kept_back and value not in ("", None)}

@@ -12,6 +12,7 @@ from mha_viz.app.parts.number_panel import number_panel
 from mha_viz.app.parts.save import OnScreen, keep_for_saving
 from mha_viz.app.parts.shapes import chosen_number, what_average_hides
 from mha_viz.app.parts.toolbar import change, say_wrong_view
+from mha_viz.app.picture import theme
 from mha_viz.app.session import looking
 from mha_viz.app.visitor import visitor
 from mha_viz.core.memory import too_long
@@ -56,7 +57,7 @@ def heads_and_average(looked, choose_cells, on_look=None):
             st.caption(
                 f"What if: {plain(' '.join(what))} In this layer alone; the picture shows what it would do with the same input."
             )
-    look = {"theme": st.context.theme.type or "light", "width": measured_width("picture")}
+    look = {"theme": theme(), "width": measured_width("picture")}
     figure, alt = PAGE.drawn(shown, **look)
     sight = trace.tokens.sight
     zooms = {} if sight is None or sight.exact else {"on_zoom": heard(long.zoom(trace))}

@@ -49,23 +49,13 @@ def toolbar(trace, view, save, can_change=True, part=None):
         comparing = view.pinned is not None  # which has one picture of its own
         either("arrangement", view.arrangement, ARRANGEMENTS, ARRANGEMENT_WORDS, comparing)
         either("picture", view.picture, PICTURES, {"maps": "maps", "lines": "lines"}, comparing)
-        with lazy_popover("Heads", "heads") as shown:
-            if shown:
-                subset(view, H)
-        with lazy_popover("Scale", "scale") as shown:
-            if shown:
-                scale(trace, view)
+        popover("Heads", "heads", subset, view, H)
+        popover("Scale", "scale", scale, trace, view)
         if part is not None:
-            with lazy_popover("In sight", "part") as shown:
-                if shown:
-                    part()
-        with lazy_popover("Save", "save") as shown:
-            if shown:
-                save()
+            popover("In sight", "part", part)
+        popover("Save", "save", save)
         if can_change:
-            with lazy_popover("What if", "what_if") as shown:
-                if shown:
-                    change_layer(trace, view)
+            popover("What if", "what_if", change_layer, trace, view)
         if view.pinned is None:
             st.button("Pin as A", on_click=heard(pin), help="Keep this as A; change anything, and see A, B and B − A.")
         else:
@@ -145,21 +135,12 @@ def scale(trace, view):
     )
 
 
-def lazy_popover(label, name):
-    """A popover whose contents are drawn only while it is open: a widget that nobody sees costs every rerun."""
-    return Lazy(st.popover(label, key=f"popover_{name}", on_change="rerun"))
-
-
-class Lazy:
-    def __init__(self, popover):
-        self.popover = popover
-
-    def __enter__(self):
-        self.popover.__enter__()
-        return self.popover.open
-
-    def __exit__(self, *error):
-        return self.popover.__exit__(*error)
+def popover(label, name, draw, *args):
+    """A popover in which ``draw(*args)`` draws only while it is open: a widget that nobody sees costs every rerun."""
+    shown = st.popover(label, key=f"popover_{name}", on_change="rerun")
+    if shown.open:
+        with shown:
+            draw(*args)
 
 
 def show(name, widget, label, value, label_visibility="collapsed", rerun=None, **options):
