@@ -65,7 +65,7 @@ class Poster(OfAttention):
     name = "poster"
     public = True
     parts = PARTS
-    reads = tuple(name for name in MAPS if name not in ("order", "head"))
+    reads = tuple(name for name in MAPS if name != "head")  # no head is chosen in it
     naming = Naming(most=0)
     needs = ()
     whole = False
