@@ -10,8 +10,6 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from mha_viz.core.budget import BUDGET, give_back
 
-COMES_BACK = 121  # seconds after which a browser that lost its connection finds no session: Streamlit keeps one for 120
-
 
 class Visitor:
     """``holds`` by name what is made of a Trace for one session: it goes with the connection, which session state outlives."""
@@ -45,7 +43,8 @@ def gone(visitor):
     if found is None:
         BUDGET.close(visitor.session)
     else:
-        timer = threading.Timer(COMES_BACK, end, [found.session])
+        kept = st.get_option("server.disconnectedSessionTTL")  # seconds for which a browser that lost its connection finds its session
+        timer = threading.Timer(kept + 1, end, [found.session])
         timer.daemon = True
         timer.start()
 
