@@ -14,6 +14,7 @@ class Window(Head):
     name = "window"
     public = False
     width = WIDE
+    reads = tuple(name for name in Head.reads if name != "pooling")  # every weight is there
 
     def lack(self, shown):
         if shown.sight is None:

@@ -228,5 +228,6 @@ def test_a_view_reads_the_fields_that_it_names_and_no_others(view):
 @pytest.mark.parametrize("view", [view for view in VIEWS.values() if OF_LONG & set(view.reads)], ids=lambda view: view.name)
 def test_of_a_long_sequence_a_view_also_reads_which_part_is_in_sight(view, monkeypatch):
     monkeypatch.setattr("mha_viz.core.memory.WHOLE", 2**14)
-    plain = seen(view, LONG)
-    assert {name for name in OF_LONG if seen(view, f"{LONG}&{name}={SET[name]}") != plain} == OF_LONG & set(view.reads)
+    usual = LONG.replace("0,1100", "0,200") if view is views.WINDOW else LONG
+    plain = seen(view, usual)
+    assert {name for name in OF_LONG if seen(view, f"{usual}&{name}={SET[name]}") != plain} == OF_LONG & set(view.reads)
