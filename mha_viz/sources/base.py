@@ -153,8 +153,8 @@ def kind_named(name):
         return next(iter(SOURCES.values()))
     kind = SOURCES.get(name) if isinstance(name, str) else None
     if kind is None:
-        right = [kind.name for kind in SOURCES.values() if kind.in_address and not kind.fixed]
-        raise Wrong("source", name, f"must be {' or '.join(right)}.", [{"source": other} for other in right])
+        right = [kind.name for kind in SOURCES.values() if kind.in_address]
+        raise Wrong("source", name, f"must be one of {', '.join(right)}.", [{"source": other} for other in right])
     return kind
 
 

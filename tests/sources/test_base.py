@@ -81,7 +81,7 @@ def test_a_sixth_kind_is_drawn_and_checked_by_the_commands(sixth, tmp_path, monk
 
 
 def test_a_name_that_no_kind_has_is_told_with_those_that_there_are(sixth):
-    with pytest.raises(Wrong, match="must be trained or pretrained or even") as caught:
+    with pytest.raises(Wrong, match="must be one of random, tiny, trained, pretrained, even") as caught:
         source_of_address("?source=odd")
     assert {"source": "even"} in caught.value.nearest
     with pytest.raises(Wrong, match="must be settings of a source: Settings, Trained, Pretrained, Opened"):

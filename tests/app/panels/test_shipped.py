@@ -416,7 +416,7 @@ def test_a_beside_b_with_the_accuracy_of_a():
         ({"seed": "5", "batch_size": "900"}, {"seed": 5}, "batch_size = 900"),
         ({"model": "gpt", "seed": "5"}, {"seed": 5}, "model = gpt: must be one of induction"),
         ({"interventions": "foo", "seed": "5"}, {"seed": 5}, "interventions = foo: must be written LAYER:WHAT"),
-        ({"source": "paper", "seed": "5"}, {"seed": 5}, "source = paper: must be trained or pretrained"),
+        ({"source": "paper", "seed": "5"}, {"seed": 5}, "source = paper: must be one of random, tiny, trained, pretrained"),
         ({"sed": "3", "seed": "5"}, {"seed": 5}, "is seed meant?"),
         ({"scale": "cubic", "seed": "5"}, {"seed": 5}, "scale = cubic"),
     ],
