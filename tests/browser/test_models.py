@@ -24,6 +24,10 @@ class Reader(Person):
         """The page and its address."""
         return self.page.evaluate("location.pathname + location.search")
 
+    def is_at(self, url):
+        """That this address is open."""
+        assert self.where() == url, self.where()
+
     def arrives(self, url, key, held):
         """Waits until the page of this address is there, its widget ``key`` holds what it should, and all is drawn."""
         eventually(lambda: self.where() == url and self.widget(key).count() and self.holds(key) == held)
@@ -156,7 +160,8 @@ def test_back_leads_over_pages_as_one_went(person):
     person.type("seed", "12")
     person.arrives("/?source=trained&seed=12", "seed", "12")
     links.get_by_text("Step by step").click()
-    eventually(lambda: person.page.url == f"{person.address}/steps?source=trained&seed=12" and person.page.locator(IDLE).count())
+    eventually(person.is_at, "/steps?source=trained&seed=12")
+    person.page.wait_for_selector(IDLE)
     for url, held in (
         ("/?source=trained&seed=12", "12"),
         ("/?source=trained&seed=11", "11"),
