@@ -243,7 +243,7 @@ MISFITS = {  # of a recording with [N, H, L, S] = [2, 4, 3, 5], two groups of ke
     "a cause in another item": (of_recording(cause={"trace": 0, "sentence": "why", "item": 2}), "cause.item = 2"),
     "a cause in a text": (of_recording(cause={"trace": 0, "sentence": "why", "query": "x"}), "cause.query = 'x'"),
     "half a character": (of_call(name="\ud800"), "half a character"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", MISFITS)

@@ -76,7 +76,10 @@ def open_number(trace, item, head, query, key):
     """The Derivation of the weight that ``query`` gives to ``key`` in one head of one batch item. IndexError beyond the Trace."""
     row = (item, head, query)
     return Derivation(
-        item, head, query, key,
+        item,
+        head,
+        query,
+        key,
         **_score(trace, row, key),
         hidden_by=hidden_by(trace, item, head, query, key) if trace.has("mask") else (),
         **_softmax(trace, row, key),
@@ -86,7 +89,7 @@ def open_number(trace, item, head, query, key):
         in_all_heads=trace.weights[item, :, query, key].astype(np.float64),  # [H]
         undefined=bool(trace.undefined[row]) if trace.has("undefined") else None,
         **_output(trace, row, key),
-    )  # fmt: skip
+    )
 
 
 def _score(trace, row, key):
@@ -114,9 +117,12 @@ def _softmax(trace, row, key):
         total = exponentials.sum()
         probability = exponentials[key] / total
     return {
-        "masked_scores": scores, "largest": float(scores.max()), "exponentials": exponentials, "total": float(total),
+        "masked_scores": scores,
+        "largest": float(scores.max()),
+        "exponentials": exponentials,
+        "total": float(total),
         "probability": float(probability),
-    }  # fmt: skip
+    }
 
 
 def _dropout(trace, row, key):

@@ -70,7 +70,7 @@ def check_rows(weights, close):
             whole & (np.abs(sums - 1) > close),
             "does not sum to 1 along the last axis, the keys. Is another axis the keys', or is this after dropout or before softmax?",
         ),
-    ):  # fmt: skip
+    ):
         if bad.any():
             where = tuple(int(i) for i in np.argwhere(bad)[0])
             share = f"{int(bad.sum())} of {bad.size} rows; the first, {list(where)}, sums to {prose(sums[where], '.4g')}"

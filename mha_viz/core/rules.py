@@ -116,10 +116,11 @@ def head_dim(embed_dim, num_heads):
     heads = [found for side in (below, above) if (found := next((d for d in side if embed_dim % d == 0), None))]
     dims = sorted((d for d in (size * num_heads, (size + 1) * num_heads) if d), key=lambda d: abs(d - embed_dim))
     raise Wrong(
-        "num_heads", num_heads,
+        "num_heads",
+        num_heads,
         f"embed_dim must be divisible by num_heads, but {embed_dim} = {num_heads} × {size} + {rest}.",
         [{"num_heads": h} for h in heads] + [{"embed_dim": d} for d in dims],
-    )  # fmt: skip
+    )
 
 
 FARTHEST = 100_000  # no head count beyond it is advised: to find one can take long

@@ -11,8 +11,10 @@ PICTURES = ("png", "svg", "pdf")  # formats that a browser draws
 DRAWN = (*PICTURES, "html", "json")  # formats that hold the picture
 ALONE = (*PARTS, "transparent", "font", "font_size")  # dress of a picture, which the page itself does not wear
 HEEDED = {  # what is asked of a figure → whether a view of attention heeds it; whatever is not here, all do
-    "against": lambda view: view.takes_a, "limits": lambda view: "limits" in view.reads, "heads": lambda view: view.naming != NO_HEADS,
-}  # fmt: skip
+    "against": lambda view: view.takes_a,
+    "limits": lambda view: "limits" in view.reads,
+    "heads": lambda view: view.naming != NO_HEADS,
+}
 FORMATS = {  # what is asked of a figure → the formats that heed it
     "code": ("py",), "scale": ("png",), "limits": DRAWN, "against": (*DRAWN, "csv", "md", "py"), "heads": (*DRAWN, "csv", "md", "py"),
 } | dict.fromkeys((*ALONE, "theme", "width"), DRAWN)  # fmt: skip

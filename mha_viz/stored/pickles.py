@@ -20,9 +20,11 @@ INERT = (  # no tensor in them
     "torch.Size", "torch.device", "torch.serialization._get_layout", "_codecs.encode", "builtins.bytearray", "builtins.complex",
 )  # fmt: skip
 OTHER = {
-    "_rebuild_sparse_tensor": "sparse", "_rebuild_qtensor": "quantized", "_rebuild_nested_tensor": "nested",
+    "_rebuild_sparse_tensor": "sparse",
+    "_rebuild_qtensor": "quantized",
+    "_rebuild_nested_tensor": "nested",
     "_rebuild_meta_tensor_no_storage": "meta",
-}  # fmt: skip
+}
 PUSHED = {
     "INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT", "STRING", "BINSTRING", "SHORT_BINSTRING",
     "UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8",
@@ -142,10 +144,13 @@ def _step(name, stack):
 def _named(text):
     module, _, last = text.rpartition(".")
     known = (
-        text in EMPTY or text in INERT or (module in ("torch._utils", "torch._tensor") and last in (*REBUILD, *WRAPPED, *OTHER))
+        text in EMPTY
+        or text in INERT
+        or (module in ("torch._utils", "torch._tensor") and last in (*REBUILD, *WRAPPED, *OTHER))
         or text in ("torch._tensor._rebuild_from_type_v2", "torch.nn.parameter.Parameter", "torch.Tensor")
-        or module == "torch" or (module == "torch.storage" and last in STORAGES)
-    )  # fmt: skip
+        or module == "torch"
+        or (module == "torch.storage" and last in STORAGES)
+    )
     if not known:
         raise Refused(text)
     return Name(text)

@@ -27,9 +27,11 @@ def opposite_heads():
     projections = np.zeros((6, 2), np.float32)
     projections[:, 0] = [2, -2, 1, 1, 1, 1]  # Wq, Wk, Wv, a row per head each
     state = {
-        "in_proj_weight": projections, "in_proj_bias": np.zeros(6, np.float32),
-        "out_proj.weight": np.eye(2, dtype=np.float32), "out_proj.bias": np.zeros(2, np.float32),
-    }  # fmt: skip
+        "in_proj_weight": projections,
+        "in_proj_bias": np.zeros(6, np.float32),
+        "out_proj.weight": np.eye(2, dtype=np.float32),
+        "out_proj.bias": np.zeros(2, np.float32),
+    }
     signs = np.array([1, -1, 1, 1, -1, -1, 1, -1], np.float32)
     query = np.zeros((1, 8, 2), np.float32)
     query[0, :, 0] = signs
@@ -153,9 +155,12 @@ def leak_numbers():
     masked, leaking = usual(), unmasked()
     pads, real = masked.query_padding[0], real_queries(masked, 0)
     return {
-        "leak": leaking.weights[0][:, real][:, :, pads].sum(axis=-1).mean(), "masked": masked.weights[0][:, real][:, :, pads].sum(),
-        "pads": int(pads.sum()), "length": len(pads), "moved": np.abs(leaking.output[0][real] - masked.output[0][real]).max(),
-    }  # fmt: skip
+        "leak": leaking.weights[0][:, real][:, :, pads].sum(axis=-1).mean(),
+        "masked": masked.weights[0][:, real][:, :, pads].sum(),
+        "pads": int(pads.sum()),
+        "length": len(pads),
+        "moved": np.abs(leaking.output[0][real] - masked.output[0][real]).max(),
+    }
 
 
 def dropout_numbers():
@@ -192,9 +197,12 @@ def first_token_numbers():
     without, off = accuracy(Trained("reverse-or-shift", interventions="0:keys=0"))
     chance = 1 / (order_traces()[0].weights.shape[3])
     return {
-        "head": int(first.argmax()), "weight": first.max(), "even": chance, "whole": without.accuracy["answer"],
+        "head": int(first.argmax()),
+        "weight": first.max(),
+        "even": chance,
+        "whole": without.accuracy["answer"],
         "masked": off.accuracy["answer"],
-    }  # fmt: skip
+    }
 
 
 def decimal_numbers():
@@ -210,17 +218,22 @@ def decimal_numbers():
 def many_heads_numbers():
     found = {f"h{H}": statistic(usual(num_heads=H, padding=()), 0, "difference").mean() for H in (2, 8, 64)}
     return {name: 100 * value for name, value in found.items()} | {
-        "d2": 128 // 2, "d8": 128 // 8, "d64": 128 // 64, "both32": record("look-both-ways-32")["final"]["accuracy"]["before"],
-    }  # fmt: skip
+        "d2": 128 // 2,
+        "d8": 128 // 8,
+        "d64": 128 // 64,
+        "both32": record("look-both-ways-32")["final"]["accuracy"]["before"],
+    }
 
 
 def causal_numbers():
     free, causal = usual(padding=()), usual(padding=(), causal=True)
     later = np.triu(np.ones((20, 20)), 1)
     return {
-        "later": (free.weights * later).sum(axis=-1).mean(), "causal": (causal.weights * later).sum(),
-        "first": causal.weights[0, :, 0, 0].min(), "last": np.abs(causal.weights[0, :, -1] - free.weights[0, :, -1]).max(),
-    }  # fmt: skip
+        "later": (free.weights * later).sum(axis=-1).mean(),
+        "causal": (causal.weights * later).sum(),
+        "first": causal.weights[0, :, 0, 0].min(),
+        "last": np.abs(causal.weights[0, :, -1] - free.weights[0, :, -1]).max(),
+    }
 
 
 def kinds_numbers():

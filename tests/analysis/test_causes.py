@@ -23,9 +23,12 @@ def masked(attn_mask, **batch):
 
 
 ORDINARY = {
-    "defaults": {}, "causal": {"causal": True}, "window": {"window": 1, "padding": ()}, "many items": {"batch_size": 30},
+    "defaults": {},
+    "causal": {"causal": True},
+    "window": {"window": 1, "padding": ()},
+    "many items": {"batch_size": 30},
     "another source": {"source_len": 2, "source_padding": (1,)},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", ORDINARY)

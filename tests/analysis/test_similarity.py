@@ -93,8 +93,10 @@ def test_the_nearest_heads_of_all_layers():
     found = heads_like(Recording(tuple(layers)), 1, 2, 0, count=100)
     expected = [
         (slow(layers[1].probabilities[0, 2], trace.probabilities[0, head], range(4)), i, head)
-        for i, trace in enumerate(layers) for head in range(3) if (i, head) != (1, 2)
-    ]  # fmt: skip
+        for i, trace in enumerate(layers)
+        for head in range(3)
+        if (i, head) != (1, 2)
+    ]
     assert [(alike.trace, alike.head) for alike in found.heads] == [(i, head) for _, i, head in sorted(expected)]
     np.testing.assert_allclose([alike.distance for alike in found.heads], sorted(d for d, _, _ in expected))
     assert found.notes == () and found.heads[0].name == "attention"
@@ -114,9 +116,10 @@ def test_what_cannot_be_compared_is_passed_over_with_the_reason():
     found = heads_like([own, short, longer, padded], 0, 0, 1)
     assert {alike.trace for alike in found.heads} == {0}
     assert found.notes == (
-        "attention (1) has no batch item 1.", "attention (2) has maps of another size, 20 × 20.",
+        "attention (1) has no batch item 1.",
+        "attention (2) has maps of another size, 20 × 20.",
         "attention (3) has no query that is real, with finite weights, in both.",
-    )  # fmt: skip
+    )
 
 
 def test_other_tokens_are_said():

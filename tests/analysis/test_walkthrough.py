@@ -188,8 +188,11 @@ def test_a_recording_is_followed_from_q_on():
         np.testing.assert_allclose(ours.values, theirs.values, **near)
         assert ours.shape == theirs.shape
     assert {check.name: check.holds for check in recorded.checks} == {
-        "shape": True, "row sums": True, "padding and masks": True, "output is a sum": True,
-    }  # fmt: skip
+        "shape": True,
+        "row sums": True,
+        "padding and masks": True,
+        "output is a sum": True,
+    }
 
 
 def test_of_a_map_only_the_weights_and_their_average_are_followed():

@@ -83,8 +83,10 @@ def test_what_is_asked_of_weights_is_text():
 
 
 @pytest.mark.parametrize(
-    "data", [b"\x80\x04", b"[1]", b"PK\x03\x04", pt({BAD: 1}), npz(**{BAD.replace("/", "_"): np.ones(2, np.float32)})], ids=range(5)
-)  # fmt: skip
+    "data",
+    [b"\x80\x04", b"[1]", b"PK\x03\x04", pt({BAD: 1}), npz(**{BAD.replace("/", "_"): np.ones(2, np.float32)})],
+    ids=range(5),
+)
 def test_what_is_wrong_with_a_file_is_text(data):
     assert says_it_plainly(opened_with(f"{BAD}.pt", data))
 

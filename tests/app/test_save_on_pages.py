@@ -79,10 +79,11 @@ def test_a_step_without_a_picture_has_nothing_to_save():
 @pytest.mark.parametrize(
     "address",
     [
-        {"token": "3"}, {"prompt": "2", "kv_heads": "2", "cache_dtype": "float16", "item": "1", "batch_first": "0"},
+        {"token": "3"},
+        {"prompt": "2", "kv_heads": "2", "cache_dtype": "float16", "item": "1", "batch_first": "0"},
         {"training": "1", "causal": "1", "token": "5"},
     ],
-)  # fmt: skip
+)
 def test_a_step_of_decoding(address, tmp_path):
     at = page("decode", **SIZES, **address)
     assert same(figure(at, "decoding"), made_by_command(at, tmp_path))

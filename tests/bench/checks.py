@@ -31,6 +31,8 @@ def rows():
     taken = statistics.median(warm() for _ in range(TURNS))
     started = statistics.median(cold() for _ in range(STARTS))
     yield Row(
-        "every check of the tutorial's layer", f"{milliseconds(taken)}; as a command, PyTorch's import included, {started:.2g} s",
-        f"≤ {AT_MOST} s", f"medians of {TURNS} turns and of {STARTS} starts",
-    )  # fmt: skip
+        "every check of the tutorial's layer",
+        f"{milliseconds(taken)}; as a command, PyTorch's import included, {started:.2g} s",
+        f"≤ {AT_MOST} s",
+        f"medians of {TURNS} turns and of {STARTS} starts",
+    )

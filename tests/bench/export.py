@@ -30,7 +30,7 @@ def rows():
             f"{said}; the first {milliseconds(first)}",
             f"≤ {AT_MOST:g} s after the first",
             f"one Browser, the PNG at 2×; the first starts Chromium; medians of {TURNS} turns",
-        )  # fmt: skip
+        )
 
 
 def taken(browser, figure, format, scale):

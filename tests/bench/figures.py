@@ -46,6 +46,8 @@ def rows():
             "a cell is one of the heads' or the average's",
         )
     yield Row(
-        "the same, summed", f"{ours_sum / bare_sum:.2f}× ({milliseconds(ours_sum)} : {milliseconds(bare_sum)})", f"≤ {AT_MOST}×",
+        "the same, summed",
+        f"{ours_sum / bare_sum:.2f}× ({milliseconds(ours_sum)} : {milliseconds(bare_sum)})",
+        f"≤ {AT_MOST}×",
         "sums of the medians",
-    )  # fmt: skip
+    )

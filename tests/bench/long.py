@@ -32,9 +32,11 @@ def rows():
     for length in (4096, 32768, 131072):
         peak = float(subprocess.check_output([sys.executable, "-m", "tests.bench.long", str(length)], text=True))
         yield Row(
-            f"memory of a pooled map, L {length:,}", f"{peak:.0f} MiB", f"≤ {PEAK} MiB",
+            f"memory of a pooled map, L {length:,}",
+            f"{peak:.0f} MiB",
+            f"≤ {PEAK} MiB",
             "one head, causal, 512 × 512; highest resident set above that before, in a process of its own",
-        )  # fmt: skip
+        )
 
 
 def against_pytorch(length, rounds):

@@ -45,7 +45,7 @@ STEPS_BACK = """() => {
         (words, "words", "", "must hold at least one word", {}),
         (own_mask, "attn_mask", "cat", "must hold 0 and 1", {}),
     ],
-)  # fmt: skip
+)
 def test_what_is_typed_wrong_is_said_and_nothing_else_is_lost(person, before, name, text, says, mended):
     seed = follow(person, causal=True).seed
     if before:

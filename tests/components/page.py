@@ -34,12 +34,14 @@ query, key = (rng.normal(size=(1, length, 4 * H)).astype("float32") for length i
 trace = attend(
     Layer.random(4 * H, H, seed=1),
     Batch(
-        query, key, causal=bool(case.get("causal")),
+        query,
+        key,
+        causal=bool(case.get("causal")),
         attn_mask=np.arange(L)[:, None] == np.full(S, case.get("undefined", -1)),
         query_tokens=[TYPED if "typed" in case else [f"q{i}" for i in range(L)]],
         key_tokens=[TYPED if "typed" in case else [f"k<{i}>" for i in range(S)]],
     ),
-)  # fmt: skip
+)
 other = attend(trace.layer, Batch(query + 1, key))
 
 

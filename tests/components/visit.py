@@ -37,5 +37,6 @@ def wait_until_visited(page, visit):
         "visit => { const plots = document.querySelectorAll('.mha-maps');"
         " return plots.length === 1 && plots[0].closest(`.st-key-picture-${visit}`) && plots[0]._fullLayout?.meta"
         " && plots[0].querySelector('.main-svg') }",
-        arg=visit, timeout=60_000,
-    )  # fmt: skip
+        arg=visit,
+        timeout=60_000,
+    )

@@ -38,13 +38,15 @@ CASES = {
     "same other width": SMALL | {"kdim": 7, "vdim": 7, "bias": False},
     "words": SMALL | WORDS,
     "words, positions, left": SMALL | WORDS | {"positions": True, "padding_side": "left", "causal": True, "training": True},
-    "words across": SMALL | WORDS | {"source_words": "die Katze\nschlief tief und fest", "kdim": 4, "training": True, "bias": False},
+    "words across": SMALL
+    | WORDS
+    | {"source_words": "die Katze\nschlief tief und fest", "kdim": 4, "training": True, "bias": False},
     "words, random source": SMALL | WORDS | {"source_len": 4},
     "positions": SMALL | {"positions": True},
     "tiny": TINY | {"case": "tiny"},
     "tiny, dropped": TINY | {"case": "tiny", "training": True, "dropout": 0.5, "seed": 4},
     "tiny, masked": TINY | {"case": "tiny", "causal": True, "attn_mask": "0,0.25,0/0,0,0/0,-1,0"},
-}  # fmt: skip
+}
 by_case = pytest.mark.parametrize("case", CASES)
 by_language = pytest.mark.parametrize("language", ["numpy", "torch"])
 ignored = pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # NumPy says so of rows without a key

@@ -80,7 +80,7 @@ SCORE, TITLE = ["q · k = 2.3611", "× 1/√4 = 0.500000", "score 1.1805"], "que
         (softmax, [], {"title": "score largest 1.1805; hatched: hidden", "labels": "key", "values": "0.5218"}),
         (cell_in_heads, [], {"title": TITLE, "labels": "head", "values": "0.187", "legend": "╌╌ average 0.3250"}),
     ],
-)  # fmt: skip
+)
 def test_what_stands_around_the_bars_can_be_left_out(picture, kept, gone, width):
     whole, bare = picture(*opened(), width=width), picture(*opened(), width=width, parts=Parts(*[False] * 5))
     for part in gone:

@@ -24,9 +24,7 @@ def results():
 
 
 def drawn(figure, axis, dotted=False):
-    return {
-        trace.name: trace for trace in figure.data if trace.yaxis == axis and ((trace.line.dash == "dot") == dotted)
-    }  # fmt: skip
+    return {trace.name: trace for trace in figure.data if trace.yaxis == axis and ((trace.line.dash == "dot") == dotted)}
 
 
 def test_a_panel_for_each_measure_and_way(results):

@@ -109,9 +109,11 @@ def shown(lesson, asked):
     with st.container(horizontal=True, key="lesson_more"):
         if lesson.page:
             st.page_link(
-                f"mha_viz/app/pages/{lesson.page}.py", label=f"Continue in {PAGES.get(lesson.page, PAGES['explore'])}",
-                icon=":material/arrow_forward:", query_params=lesson.address(),
-            )  # fmt: skip
+                f"mha_viz/app/pages/{lesson.page}.py",
+                label=f"Continue in {PAGES.get(lesson.page, PAGES['explore'])}",
+                icon=":material/arrow_forward:",
+                query_params=lesson.address(),
+            )
         st.download_button(
             "Save as one HTML file", lambda: offline(lesson), f"{asked.lesson}.html", "text/html", on_click="ignore",
             help="For a room without a network: the question, the picture with exact hover, and the answer behind a click.",

@@ -39,9 +39,11 @@ class PretrainedPanel(Panel):
             help="[CLS], [SEP], <s>: set aside, each row shares among the other keys what they got.",
         )  # fmt: skip
         held(
-            "join", st.checkbox, "join sub-words",
+            "join",
+            st.checkbox,
+            "join sub-words",
             help="A word's row is the average of its tokens' rows, its column the sum of their columns (Clark et al. 2019).",
-        )  # fmt: skip
+        )
         count = len(form.good.lines)
         if count > 1:
             held(

@@ -36,9 +36,11 @@ def alike(traces, layer, choice):
     with st.container(horizontal=True, key="alike"):
         for number, one in enumerate(found.heads):
             st.button(
-                f"{names[one.trace]} head {one.head} · {100 * one.distance:.1f} %", key=f"alike_{number}", on_click=heard(change_and_draw),
+                f"{names[one.trace]} head {one.head} · {100 * one.distance:.1f} %",
+                key=f"alike_{number}",
+                on_click=heard(change_and_draw),
                 kwargs={"layer": one.trace, "head": one.head},
-            )  # fmt: skip
+            )
     for note in found.notes:
         st.caption(plain(note))
 
@@ -57,9 +59,11 @@ def examples(looked, head):
             words = cell_in_words(traces[one.trace], one.item, one)
             item = traces[one.trace].tokens.item_name(one.item).removeprefix("batch ")
             st.button(
-                plain(f"{item} · {words} · {one.weight:.3f}"), key=f"example_{number}",
-                on_click=heard(show_example), args=(looked, one),
-            )  # fmt: skip
+                plain(f"{item} · {words} · {one.weight:.3f}"),
+                key=f"example_{number}",
+                on_click=heard(show_example),
+                args=(looked, one),
+            )
 
 
 def show_example(looked, one):

@@ -11,9 +11,12 @@ from mha_viz.sources.capture.masks import Memory, keys_seen, restricted, row_wit
 
 
 @given(
-    st.integers(1, 6), st.integers(1, 6), st.booleans(), st.none() | st.integers(1, 6),
+    st.integers(1, 6),
+    st.integers(1, 6),
+    st.booleans(),
+    st.none() | st.integers(1, 6),
     st.none() | st.lists(st.lists(st.booleans(), min_size=6, max_size=6), min_size=2, max_size=2),
-)  # fmt: skip
+)
 def test_rules_hide_what_the_matrix_hid_and_take_no_matrix(L, S, causal, window, padded):
     padded = None if padded is None else np.array(padded)[:, :S]
     made = Mask(L, S, causal=causal, window=window, padded=padded)
