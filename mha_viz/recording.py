@@ -125,7 +125,9 @@ def recording_of_npz(name, archive, size):
     if stored is None:
         raise Wrong("file", name, "holds arrays and no recording: recording.save(…) writes one.")
     if stored.dtype != "uint8" or len(stored.shape) != 1:
-        raise Wrong("file", name, f"is a recording whose bytes are {list(stored.shape)} {stored.dtype}: must be uint8, one axis.")
+        raise Wrong(
+            "file", name, f"is a recording whose bytes are {list(stored.shape)} {stored.dtype}: must be uint8, one axis."
+        )
     with reading(name):
         data = stored.load().tobytes()
     return recording_of(name, *stored_safetensors(name, data, len(data)), len(data))
@@ -232,11 +234,17 @@ def _computed(arrays, described):
         parts=parts and Parts(parts["kind"], parts["whole"], tuple(map(tuple, parts["places"]))),
     )  # fmt: skip
     if "weights" in arrays:
-        about = {"dtype": described.get("dtype"), "used": arrays.get("used"), "step": described.get("step")}  # older files lack them
+        about = {
+            "dtype": described.get("dtype"),
+            "used": arrays.get("used"),
+            "step": described.get("step"),
+        }  # older files lack them
         return trace_of_maps(arrays["weights"], tokens, described["name"], max(CLOSE.values()), **about)
     mask = replace(Mask(**described["mask"]), **{name: arrays.get(name) for name in ("padded", "dense", "bias")})
     known = {name: arrays.get(name) for name in ("v", "out_weight", "out_bias")}
     known |= {name: described[name] for name in ("scale", "name")}
     known |= {"without_key": described.get("without_key", "nan"), "step": described.get("step")}  # older files lack both
     call = Call(arrays["q"], arrays["k"], **known, mask=mask, tokens=tokens)
-    return trace_of_call(call, keep_scale=arrays.get("keep_scale"), later=True)  # what is too long to be seen whole can be pooled
+    return trace_of_call(
+        call, keep_scale=arrays.get("keep_scale"), later=True
+    )  # what is too long to be seen whole can be pooled

@@ -44,7 +44,12 @@ WORDS = "the cat sat\nhello"
         ({"kdim": 0}, "kdim", "whole number from 1", {"kdim": 1}),
         ({"words": " \n "}, "words", "at least one word", {"words": None}),
         ({"source_padding": (1,)}, "source_padding", "there is none", {"source_padding": ()}),
-        ({"words": WORDS, "padding": (), "source_words": "a"}, "source_words", "one line per batch item: 2", {"source_words": "a\na"}),
+        (
+            {"words": WORDS, "padding": (), "source_words": "a"},
+            "source_words",
+            "one line per batch item: 2",
+            {"source_words": "a\na"},
+        ),
         ({"attn_mask": "010"}, "attn_mask", "1 lines of 3 entries; L × S is 20 × 20", {"attn_mask": None}),
         ({"attn_mask": "01/0"}, "attn_mask", "line 0 has 2, line 1 has 1", {"attn_mask": None}),
         ({"attn_mask": "a b"}, "attn_mask", "could not convert string to float", {"attn_mask": None}),
@@ -218,7 +223,9 @@ def test_of_a_long_address_the_longest_texts_are_left_out():
 def test_many_unknown_names_are_counted(monkeypatch):
     """To find what was meant by a name takes a millisecond."""
     looked_up = []
-    monkeypatch.setattr("mha_viz.settings.spelling.unknown", lambda name, *_: looked_up.append(name) or Wrong(name, "", "is no setting."))
+    monkeypatch.setattr(
+        "mha_viz.settings.spelling.unknown", lambda name, *_: looked_up.append(name) or Wrong(name, "", "is no setting.")
+    )
     _, notes = from_address({f"x{i}": "1" for i in range(3000)}, Settings)
     assert len(looked_up) == 8 and "2992 more names are no settings" in notes[-1].rule
     assert "is no setting." in str(from_address({"y" * 20_000: "1"}, Settings)[1][0])

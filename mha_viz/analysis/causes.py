@@ -30,7 +30,14 @@ def findings(trace, sizes_chosen=False):
 
     ``sizes_chosen``: somebody chose batch size and length by name, so that a layout cannot be swapped by mistake.
     """
-    found = [*_not_finite(trace), *_all_padded(trace), *_no_key(trace), *_inverted_mask(trace), *_float_masks(trace), *_dropout(trace)]
+    found = [
+        *_not_finite(trace),
+        *_all_padded(trace),
+        *_no_key(trace),
+        *_inverted_mask(trace),
+        *_float_masks(trace),
+        *_dropout(trace),
+    ]
     if trace.batch is not None and not sizes_chosen:
         found += _layout(trace.batch)
     return found
@@ -39,14 +46,20 @@ def findings(trace, sizes_chosen=False):
 def origin_of_nonfinite(trace):
     """Where the first number that is not finite came in, as a sentence: the layer's weights, its input, or q, k and v as they were
     recorded. None where all of that is finite; what then is not finite was made on the way."""
-    named = [(name, getattr(trace, name), axes) for name, axes in (("q", HEAD_AXES), ("k", HEAD_AXES), ("v", HEAD_AXES)) if trace.has(name)]
+    named = [
+        (name, getattr(trace, name), axes)
+        for name, axes in (("q", HEAD_AXES), ("k", HEAD_AXES), ("v", HEAD_AXES))
+        if trace.has(name)
+    ]
     projected = trace.out_proj or ()
     if all(np.isfinite(array).all() for array in (*(array for _, array, _ in named), *projected) if array is not None):
         return None
     if trace.layer is not None and trace.batch is not None:
         batch = trace.batch
         named = [(name, weight, None) for name, weight in trace.layer.weights.items()]
-        named += [(name, getattr(batch, name), TOKEN_AXES) for name in ("query", "key", "value") if getattr(batch, name) is not None]
+        named += [
+            (name, getattr(batch, name), TOKEN_AXES) for name in ("query", "key", "value") if getattr(batch, name) is not None
+        ]
     else:
         named += [(name, array, None) for name, array in zip(("out_proj.weight", "out_proj.bias"), projected, strict=False)]
     for name, array, axes in named:
@@ -126,9 +139,12 @@ def _no_key(trace):
         together = f"{_and(rules)} together leave" if len(rules) > 1 else f"{rules[0]} leaves"
         if rules == UNNAMED and not trace.has("q"):  # maps alone: nobody masked anything that we know of
             yield Finding(
-                "no_key", f"{', '.join(where).capitalize()}: the maps hold no numbers there (NaN): undefined.", tuple(items), heads,
+                "no_key",
+                f"{', '.join(where).capitalize()}: the maps hold no numbers there (NaN): undefined.",
+                tuple(items),
+                heads,
                 queries if len(queries) < L else (),
-            )  # fmt: skip
+            )
             continue
         sentence = f"{', '.join(where).capitalize()}: {together} no key, so there is no distribution: undefined (NaN)."
         kind = "no_key"

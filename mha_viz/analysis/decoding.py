@@ -132,7 +132,9 @@ def hint_difference(decoding, item=0):
     groups = layer.num_heads // decoding.num_kv_heads
     out = layer.weights["out_proj.weight"], layer.weights.get("out_proj.bias")
     out = [None if array is None else torch.tensor(array).to(dtype) for array in out]
-    k, v = (torch.tensor(array[item]).to(dtype).repeat_interleave(groups, dim=0) for array in (decoding.k, decoding.v))  # [H, L, D]
+    k, v = (
+        torch.tensor(array[item]).to(dtype).repeat_interleave(groups, dim=0) for array in (decoding.k, decoding.v)
+    )  # [H, L, D]
     right = decoding.output[item].astype(np.float64)  # [L, E]
     largest = float(np.abs(right[np.isfinite(right)]).max(initial=0.0))
     off = []
@@ -151,9 +153,12 @@ def works(decoding):
     """(with the cache, without it), [T] each: the multiply-adds of each step, in which a step without it runs all tokens so far."""
     layer, extra = decoding.layer, len(decoding.layer.extra_keys)
     sizes = {
-        "embed_dim": layer.embed_dim, "num_heads": layer.num_heads, "head_dim": layer.head_dim,
-        "num_kv_heads": decoding.num_kv_heads, "batch_size": decoding.batch.N,
-    }  # fmt: skip
+        "embed_dim": layer.embed_dim,
+        "num_heads": layer.num_heads,
+        "head_dim": layer.head_dim,
+        "num_kv_heads": decoding.num_kv_heads,
+        "batch_size": decoding.batch.N,
+    }
     cached = [work(step.stop - step.start, step.stop + extra, **sizes) for step in decoding.steps]
     again = [work(step.stop, step.stop + extra, **sizes) for step in decoding.steps]
     return np.array(cached), np.array(again)

@@ -59,12 +59,13 @@ def _of_batch(trace, item, rules):
     if attn_mask is not None and attn_mask.ndim == 3:
         attn_mask = attn_mask[item * H : (item + 1) * H]  # [N·H, L, S] → [H, L, S]
     alone = Batch(
-        np.zeros((1, L, 1)), np.zeros((1, batch.S, 1)),
+        np.zeros((1, L, 1)),
+        np.zeros((1, batch.S, 1)),
         key_padding_mask=padding[[item]] if "key padding" in rules else None,
         attn_mask=attn_mask if "attn_mask" in rules else None,
         causal="causal" in rules,
         window=batch.window if "window" in rules else None,
-    )  # fmt: skip
+    )
     return alone.mask(H, S - batch.S, trace.dtype)
 
 
@@ -79,7 +80,12 @@ def hidden_by(trace, item, head, query, key):
 
 def rules_hiding(mask, query, key):
     """The same of a cell in a Mask of one item and head, of which no other row is made."""
-    rules = {"causal": {"causal": False}, "window": {"window": None}, "key padding": {"padded": None}, "attn_mask": {"dense": None}}
+    rules = {
+        "causal": {"causal": False},
+        "window": {"window": None},
+        "key padding": {"padded": None},
+        "attn_mask": {"dense": None},
+    }
 
     def hides(one):
         return bool(one.hidden(query, query + 1)[0, 0, 0, key])

@@ -126,7 +126,14 @@ class LongMaps:
             fields["mean_weights"] = of_all_items(values(self.average))  # [N, rows, columns]
         weight = QUANTITY if self.by_norms else "weight"
         quantity = weight if sight.exact else NAMES[pooling].format(weight)
-        about = {"name": trace.name, "quantity": quantity, "plain": trace, "off": trace.off, "dtype": trace.dtype, "step": trace.step}
+        about = {
+            "name": trace.name,
+            "quantity": quantity,
+            "plain": trace,
+            "off": trace.off,
+            "dtype": trace.dtype,
+            "step": trace.step,
+        }
         shown = Trace(fields, tokens=trace.tokens.seen(sight), **about)
         know(shown, self.item, {name: values[:count] for name, values in self.statistics.items()})
         return shown
@@ -167,7 +174,9 @@ def open_in_sight(trace, item, head, query, key):
     maps = {name: getattr(row, name)[..., part] for name in ("weights", "probabilities", "mean_weights", "mask")}
     others = {name: getattr(row, name) for name in ("undefined", "mask_bias", "dropped")}
     tokens = trace.tokens.seen(Sight.of(*trace.shape[2:], (query, query + 1), columns))
-    cut = {name: None if (of_row := getattr(opened, name)) is None else of_row[part] for name in ("masked_scores", "exponentials")}
+    cut = {
+        name: None if (of_row := getattr(opened, name)) is None else of_row[part] for name in ("masked_scores", "exponentials")
+    }
     cut["hidden_by"] = rules_hiding(call_of(trace).mask.alone(item, head), query, key)
     seen = Trace(maps | others, tokens=tokens, name=trace.name, off=trace.off, dtype=trace.dtype, step=trace.step)
     return seen, replace(opened, key=key - columns[0], **cut)

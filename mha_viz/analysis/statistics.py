@@ -90,7 +90,12 @@ class Rows:
     @classmethod
     def _of(cls, trace, item, heads, queries, reachable):
         return cls(
-            trace.tokens, item, queries, trace.probabilities[item, heads][:, queries], _seen(trace, item, heads, queries), reachable
+            trace.tokens,
+            item,
+            queries,
+            trace.probabilities[item, heads][:, queries],
+            _seen(trace, item, heads, queries),
+            reachable,
         )
 
     @cached_property
@@ -321,16 +326,28 @@ def why_not(trace, item, name):
     if "norms" in how.needs and not np.isfinite(trace.plain.v[item]).all():
         return "the values v are not all finite, and so is nothing that is made of them"
     where = "" if missing.all() else f"in head{'s' if missing.sum() > 1 else ''} {spans(np.flatnonzero(missing))} "
-    if trace.tokens.sight is None and "choice" in how.needs and not any(rows.choice[missing].any() for rows in Rows.parts(trace, item)):
+    if (
+        trace.tokens.sight is None
+        and "choice" in how.needs
+        and not any(rows.choice[missing].any() for rows in Rows.parts(trace, item))
+    ):
         return f"{where}no real query sees more than one key, whose weight is 1 whatever the head has learnt"
     return f"{where}{how.otherwise}"
 
 
 def _why_none_counts(trace, item):
     """Why no query of an item counts: padding, no key left, or numbers that are not finite, whichever there are."""
-    padding, undefined, nonfinite = trace.query_padding[item], trace.undefined[item].any(axis=0), trace.nonfinite[item].any(axis=0)  # [L]
+    padding, undefined, nonfinite = (
+        trace.query_padding[item],
+        trace.undefined[item].any(axis=0),
+        trace.nonfinite[item].any(axis=0),
+    )  # [L]
     rest = nonfinite & ~padding & ~undefined  # [L]
-    reasons = [(padding, "is padding"), (undefined & ~padding, "has no key left"), (rest, "has weights that are not finite (NaN)")]
+    reasons = [
+        (padding, "is padding"),
+        (undefined & ~padding, "has no key left"),
+        (rest, "has weights that are not finite (NaN)"),
+    ]
     return f"each {' or '.join(said for rows, said in reasons if rows.any())}"
 
 

@@ -92,7 +92,10 @@ def _missing(trace):
     needs = {
         ("input",): (trace.batch is not None, "What went into the layer is not known here."),
         ("configure",): (trace.layer is not None, "The input projections are not known here."),
-        ("query", "keys", "dot", "scale", "mask"): (trace.has("q", "k"), "The weights alone are known here, and no q and no k."),
+        ("query", "keys", "dot", "scale", "mask"): (
+            trace.has("q", "k"),
+            "The weights alone are known here, and no q and no k.",
+        ),
         ("values",): (trace.has("v", "head_outputs"), "The values are not known here."),
         ("concat",): (trace.has("concat"), "Without values there is nothing to concatenate."),
         ("project", "output"): (trace.has("output"), "The output projection is not known here."),
@@ -144,9 +147,13 @@ class _Follow:
         trace, batch = self.trace, self.trace.batch
         x, source = batch.query[self.item], ()  # [L, E]
         shape = self.shape("NLE", E=x.shape[1])
-        tokens = Tensor("X", "the tokens of this batch item, one a row", x, (self.query_axis, self.embed), shape, row=self.query_at)
+        tokens = Tensor(
+            "X", "the tokens of this batch item, one a row", x, (self.query_axis, self.embed), shape, row=self.query_at
+        )
         if batch.key is not None:
-            read = Axis("S", "key", trace.key_tokens[self.item][: trace.num_positions])  # without the extra columns, which are no tokens
+            read = Axis(
+                "S", "key", trace.key_tokens[self.item][: trace.num_positions]
+            )  # without the extra columns, which are no tokens
             shape = {"N": self.sizes["N"], "S": trace.num_positions, "kdim": trace.layer.kdim}
             axes = read, Axis("kdim", "dimension")
             source = (Tensor("Y", "the source: keys are made of it", batch.key[self.item], axes, shape),)
@@ -232,7 +239,11 @@ class _Follow:
         masked = self.masked()
         with np.errstate(invalid="ignore"):  # −∞ − (−∞), in a row without keys
             exponentials = np.exp(masked.values - masked.values.max(axis=1, keepdims=True))  # [H|1, S]
-        return (masked, self.weighs("exp(score − largest)", "before they are divided by their sum", exponentials), self.probable())
+        return (
+            masked,
+            self.weighs("exp(score − largest)", "before they are divided by their sum", exponentials),
+            self.probable(),
+        )
 
     def weighing(self):
         """The weights that the values meet: after dropout where it falls."""
@@ -264,9 +275,15 @@ class _Follow:
         symbol = f"head_0 … head_{len(every) - 1}" if len(every) > 1 else "head_0"
         stacked = Tensor(symbol, "what each head made", every, axes, shape, row=self.shown, undefined=self.lost)
         place = None if self.head is None else (self.head * D, (self.head + 1) * D)
-        row, beside = trace.concat[self.item, [self.query_at]], {"N": self.sizes["N"], "L": self.sizes["L"], "H·D": self.sizes["H"] * D}
+        row, beside = (
+            trace.concat[self.item, [self.query_at]],
+            {"N": self.sizes["N"], "L": self.sizes["L"], "H·D": self.sizes["H"] * D},
+        )
         axes = None, Axis("H·D", "dimension", block=D)
-        return (stacked, Tensor("Concat", "the same numbers in one row", row, axes, beside, columns=place, undefined=self.lost.any()[None]))
+        return (
+            stacked,
+            Tensor("Concat", "the same numbers in one row", row, axes, beside, columns=place, undefined=self.lost.any()[None]),
+        )
 
     def written(self):
         output = self.trace.output[self.item, [self.query_at]]  # [1, E]

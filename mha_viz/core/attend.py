@@ -13,9 +13,7 @@ ENGINES = ("torch", "numpy")
 DTYPES = ("float32", "float64", "float16", "bfloat16")
 
 
-def attend(
-    layer, batch, engine="torch", dtype="float32", training=False, generator=None, name="attention", *, later=False
-):  # fmt: skip
+def attend(layer, batch, engine="torch", dtype="float32", training=False, generator=None, name="attention", *, later=False):
     """What ``nn.MultiheadAttention`` with these weights computes for this batch, with every tensor on the way, as a Trace.
 
     ``engine`` "torch" gives the numbers of PyTorch's slow path to the last bit; "numpy" is the from-scratch reference (float32
@@ -89,7 +87,9 @@ def _checked(fields, check, no_dropout):
 
         return read
 
-    makers = {id(make): checked(make) for make in fields.values() if callable(make)}  # mostly one for all: a recording has many Traces
+    makers = {
+        id(make): checked(make) for make in fields.values() if callable(make)
+    }  # mostly one for all: a recording has many Traces
     return Made({name: makers.get(id(make), make) for name, make in fields.items()}, getattr(fields, "forget", None))
 
 

@@ -168,7 +168,9 @@ class Decoder:
         self.cache.append(k, v)
         keys, values = self.cache.filled()  # [N, G, stop, D] each
         if self.mask.extra:
-            keys, values = (torch.cat(pair, dim=2) for pair in zip((keys, values), self.extra, strict=True))  # [N, G, stop + extra, D]
+            keys, values = (
+                torch.cat(pair, dim=2) for pair in zip((keys, values), self.extra, strict=True)
+            )  # [N, G, stop + extra, D]
         grouped = (q * math.sqrt(1.0 / D)).reshape(N, G, -1, D)  # [N, G, H / G · n, D]: heads of a group read the same keys
         scores = (grouped @ keys.transpose(-2, -1)).view(N, H, n, -1)  # [N, H, n, stop + extra]
         probabilities = torch.softmax(scores + added, dim=-1)  # [N, H, n, stop + extra]
@@ -236,7 +238,9 @@ def share_kv(layer, num_kv_heads):
     if layer.packed:
         for name in ("in_proj_weight", "in_proj_bias"):
             if name in weights:
-                weights[name] = np.concatenate([weights[name][:E], *(_mean(weights[name][i * E : (i + 1) * E], H, G) for i in (1, 2))])
+                weights[name] = np.concatenate(
+                    [weights[name][:E], *(_mean(weights[name][i * E : (i + 1) * E], H, G) for i in (1, 2))]
+                )
     else:
         weights |= {name: _mean(weights[name], H, G) for name in ("k_proj_weight", "v_proj_weight")}
         if "in_proj_bias" in weights:

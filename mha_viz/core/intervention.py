@@ -136,7 +136,9 @@ def _put_off(trace, off):
         "concat": concat,
         "output": output,
     }
-    fields = Made({name: new.get(name, partial(getattr, trace)) for name in Trace.fields() if trace.has(name)}, replaced.cache_clear)
+    fields = Made(
+        {name: new.get(name, partial(getattr, trace)) for name in Trace.fields() if trace.has(name)}, replaced.cache_clear
+    )
     return Trace(
         fields, tokens=trace.tokens, rules=trace.rules, layer=trace.layer, batch=trace.batch, call=trace.call, name=trace.name,
         off=off, dtype=trace.dtype, step=trace.step,

@@ -162,7 +162,9 @@ class Trace:
             if self.has("probabilities"):
                 p = self.probabilities[..., :1] if self.has("q") else self.probabilities  # softmax makes a row NaN as a whole
                 bad |= ~np.isfinite(p).all(axis=-1)
-            if self.has("weights") and not (self.has("probabilities") and np.may_share_memory(self.weights, self.probabilities)):
+            if self.has("weights") and not (
+                self.has("probabilities") and np.may_share_memory(self.weights, self.probabilities)
+            ):
                 bad |= ~np.isfinite(self.weights).all(axis=-1)
             self._nonfinite = read_only(bad & ~self.undefined)
         return self._nonfinite

@@ -129,7 +129,9 @@ class Program:
 
 class NumPyProgram(Program):
     def input(self):
-        lines = ["query, key, value = (array.numpy() for array in (query, key, value))"] if self.settings.case == "random" else []
+        lines = (
+            ["query, key, value = (array.numpy() for array in (query, key, value))"] if self.settings.case == "random" else []
+        )
         return [*lines, "(N, L, E), S = query.shape, key.shape[1]"]
 
     def configure(self):

@@ -62,7 +62,9 @@ def shown(figure):
         of, display = source_of_address(address)
     else:
         of, display = source(Settings()), Display()
-    view = replace(display.view, **{name: getattr(figure, name) for name in ("layer", "limits") if getattr(figure, name) is not None})
+    view = replace(
+        display.view, **{name: getattr(figure, name) for name in ("layer", "limits") if getattr(figure, name) is not None}
+    )
     trace = layer_of(of, view.layer)
     if too_long(trace):
         view = VIEWS[figure.view].placed(trace, view)
@@ -213,5 +215,3 @@ def check_path(out):
         raise Wrong("out", out, f"is in a folder that is not there: make {path.parent} first.")
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
         raise Wrong("out", out, "cannot be written: another folder, or another name.")
-
-

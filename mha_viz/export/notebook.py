@@ -32,7 +32,17 @@ from mha_viz.views import VIEWS
 from mha_viz.views.base import what_it_shows
 from mha_viz.views.shown import Shown
 
-LOOKS = ("heads", "theme", "transparent", "title", "labels", "bar", "legend", "values", "font")  # fields of Figure that a picture takes
+LOOKS = (
+    "heads",
+    "theme",
+    "transparent",
+    "title",
+    "labels",
+    "bar",
+    "legend",
+    "values",
+    "font",
+)  # fields of Figure that a picture takes
 OF_LONG = ("pooling", "rows", "columns")  # fields of View that say something of long maps alone
 BELOW, EDGE = 13, 8  # px: the size of what stands below a picture, and how far it is from the side
 HOW = 'model(**inputs, output_attentions=True).attentions, the model loaded with attn_implementation="eager"'

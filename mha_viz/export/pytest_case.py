@@ -40,9 +40,11 @@ def row_test(trace, c):
     lines = [f"    {', '.join(row[i : i + PER_LINE])}," for i in range(0, len(row), PER_LINE)]
     return written(
         f"query_{c.query}_of_head_{c.head}",
-        "row = [", *lines, "]",
+        "row = [",
+        *lines,
+        "]",
         f"assert weights[{c.item}, {c.head}, {c.query}].tolist() == pytest.approx(row, abs=1e-6, nan_ok=True)",
-    )  # fmt: skip
+    )
 
 
 def average_test(trace, c):
@@ -98,7 +100,9 @@ def undefined_test(trace):
 
 def defined(trace):
     """Lines that say which rows a head computed itself: they are given, and it is not off."""
-    lines = [f"defined = {'weights.isfinite().all(dim=-1)' if trace.nonfinite.any() else '~weights.isnan().any(dim=-1)'}  # [N, H, L]"]
+    lines = [
+        f"defined = {'weights.isfinite().all(dim=-1)' if trace.nonfinite.any() else '~weights.isnan().any(dim=-1)'}  # [N, H, L]"
+    ]
     off = [head for head, _ in trace.off]
     return [*lines, *[f"defined[:, {off}] = False  # these heads are off"] * bool(off)]
 

@@ -13,7 +13,10 @@ from mha_viz.figures.widths import widened
 
 NARROW_FOR_THREE = 780  # px: the same of three large maps
 CAPTION = 22  # px: a line of words above everything
-LARGE, EVEN = 128, 6  # px of tiles that may be smaller for full rows; a quarter of empty places weighs 0.75^−6, 5.6 times the area
+LARGE, EVEN = (
+    128,
+    6,
+)  # px of tiles that may be smaller for full rows; a quarter of empty places weighs 0.75^−6, 5.6 times the area
 LABELS = {"line": 144, "lines": 78, "percent": 52, "number": 16}  # px that the labels of tiles take, see Strip
 LABEL_HEIGHTS = {"line": 22, "lines": 40, "percent": 22, "number": 20}  # px
 ROWS = 3  # of tiles above large maps: where labels with their percentages take more, heads are named by number alone
@@ -159,7 +162,9 @@ def arrange_grid(width, rows, columns, queries, keys, left, bar_ticks=BAR_TICKS,
     even = [fewer for fewer in range(1, columns + 1) if columns % fewer == 0]
     fitting = max([fewer for fewer in even if room_in(fewer) + GAP - 4 >= _least(labels)[1]], default=1)
     room = max(room_in(fitting), 1)
-    cell = _cell(queries, keys, min(room, 112), 88 if rows < 4 else 56 if rows < 9 else 44, largest=28, smallest_side=min(room, 32))
+    cell = _cell(
+        queries, keys, min(room, 112), 88 if rows < 4 else 56 if rows < 9 else 44, largest=28, smallest_side=min(room, 32)
+    )
     tile = keys * cell[0], queries * cell[1]
     across = min(max(math.ceil(tile[0] - 1e-6), 112 if labels else 0), room)  # a label may need more room than a narrow tile
     words, label_height = _words(across, labels and {name: labels[name] for name in ("percent", "number")})
@@ -171,7 +176,9 @@ def arrange_grid(width, rows, columns, queries, keys, left, bar_ticks=BAR_TICKS,
     if stacked:
         bar = margins.lying(Box(left, area.bottom + 8, max(min(tile[0], width - left - 12), 160), BAR_LYING), bar_ticks)
     else:
-        bar = Box(area.right + 18, strip.place(0).y, BAR + bar_ticks - 18, min(max(area.bottom - strip.place(0).y - EDGE, 140), 320))
+        bar = Box(
+            area.right + 18, strip.place(0).y, BAR + bar_ticks - 18, min(max(area.bottom - strip.place(0).y - EDGE, 140), 320)
+        )
     return _alone(width, strip, bar, 4, margins)
 
 

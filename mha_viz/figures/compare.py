@@ -135,7 +135,9 @@ class _Both:
             labels=widest_labels(maps) if maps else None, parts=parts,
         )  # fmt: skip
         if shown:
-            more = [around.weighted(b) + note for note in around.pooled(b, strip_pool(place, (L, S)), large_pool((L, S)), "change")]
+            more = [
+                around.weighted(b) + note for note in around.pooled(b, strip_pool(place, (L, S)), large_pool((L, S)), "change")
+            ]
             notes.insert(0, [text + note for note in more for text in captions])
         strip = Tiles(maps, _either(self._looks(0, shown), self._looks(1, shown)), *tokens[1]) if shown else None
         large = [

@@ -51,7 +51,9 @@ def cache(found, lengths, token, item=0, view=None, theme="light", width=1104, p
     for name, values in shown.items():
         top = sheet.title(left, top, *_titles(found, name, step))
         box = boxes[name] = Box(left, top, columns * cell, len(values) * _height(len(values), name))
-        panels.append(_panel(sheet, box, name, values, scales["weight" if name == "weights" else "length"], step, decoding, item))
+        panels.append(
+            _panel(sheet, box, name, values, scales["weight" if name == "weights" else "length"], step, decoding, item)
+        )
         top = box.bottom + 8
     top += sheet.names_below(names, left, cell, top - 4, token, "token") - 4
     if not parts.bar:
@@ -97,7 +99,11 @@ def _panel(sheet, box, name, values, scale, step, decoding, item):
     heads, columns = values.shape
     high, wide = box.height / heads, box.width / columns
     axes = sheet.panel(box, (-0.5, columns - 0.5), (heads - 0.5, -0.5))
-    weights, there, masked = name == "weights", _there(name, step, decoding), _masked(name, step, decoding, item)  # [columns] each
+    weights, there, masked = (
+        name == "weights",
+        _there(name, step, decoding),
+        _masked(name, step, decoding, item),
+    )  # [columns] each
     looks = _looks(values, there, masked)
     blank = ~there | np.any(list(looks.values()), axis=0)  # [heads, columns]
     drawn = np.where(blank, np.nan, scale.drawn(values))
@@ -106,7 +112,9 @@ def _panel(sheet, box, name, values, scale, step, decoding, item):
     blanks = np.where(np.arange(columns) >= step.stop, "not there yet", "not kept: no later step asks for it")
     for look, cells in looks.items():
         blanks = np.where(there & cells.any(axis=0), tiles.LOOKS[look][0], blanks)
-    sheet.data += tiles.hatches({look: cells[None] for look, cells in looks.items()}, ORIGIN, axes, sheet.theme, 8 if high >= 12 else 5)
+    sheet.data += tiles.hatches(
+        {look: cells[None] for look, cells in looks.items()}, ORIGIN, axes, sheet.theme, 8 if high >= 12 else 5
+    )
     if weights and sheet.parts.values and wide >= 42 and high >= 18:
         colors = [readable_on(scale.color_at(sheet.theme, value)) for value in drawn[~blank].tolist()]
         sheet.data.append(tiles.numbers(values, blank, colors, axes))
@@ -118,10 +126,13 @@ def _panel(sheet, box, name, values, scale, step, decoding, item):
     word = "KV" if name in "kv" and heads < decoding.layer.num_heads else "head"
     _name_heads(sheet, box, heads, word)
     return {
-        "axes": list(axes), "head": None, "rows": [f"{word} {'head ' * (word == 'KV')}{h}" for h in range(heads)],
+        "axes": list(axes),
+        "head": None,
+        "rows": [f"{word} {'head ' * (word == 'KV')}{h}" for h in range(heads)],
         "name": {"q": "query vector", "k": "key vector", "v": "value vector", "weights": "new row of the map"}[name],
-        "quantity": "weight" if weights else "length", "blanks": blanks.tolist(),
-    }  # fmt: skip
+        "quantity": "weight" if weights else "length",
+        "blanks": blanks.tolist(),
+    }
 
 
 def describe_cache(found, token, item=0):
@@ -211,7 +222,9 @@ def graph(x, lines, across, upwards, mark=None, limit=None, log=False, unit="{:.
 def describe_graph(x, lines, across, unit="{:.3g}"):
     """What ``graph`` shows."""
     told = {name: known(values) for name, values in lines.items()}
-    ends = "; ".join(f"{name}: from {fill(unit, values[0])} to {fill(unit, values[-1])}" for name, values in told.items() if values)
+    ends = "; ".join(
+        f"{name}: from {fill(unit, values[0])} to {fill(unit, values[-1])}" for name, values in told.items() if values
+    )
     return f"Over {across} {x[0]} to {x[-1]}: {ends}."
 
 
@@ -250,7 +263,10 @@ def _masked(name, step, decoding, item):
 def _looks(values, there, masked):
     """look → [heads, columns] bool of what is ``there`` and holds no number: see ``mha_viz.core.cells``."""
     heads = len(values)
-    hidden, lost = np.broadcast_to(there & masked, values.shape), np.full(heads, masked[there].all())  # [heads, columns], [heads]
+    hidden, lost = (
+        np.broadcast_to(there & masked, values.shape),
+        np.full(heads, masked[there].all()),
+    )  # [heads, columns], [heads]
     found = kinds(np.where(there, values, 0), hidden, np.zeros(heads, bool), lost)
     return {look: cells & there for look, cells in found.items() if look != "padded"}
 

@@ -142,7 +142,9 @@ def looks_of(trace, item, shown, average=None):
     ``average`` is the place among them where the average stands, None for none; ``shown`` None means the average alone, [1, L, S].
     """
     mask, undefined, padding, values = trace.mask[item], trace.undefined[item], trace.query_padding[item], trace.weights[item]
-    alike = mask.strides[0] == 0 or all(np.array_equal(one, mask[0]) for one in mask[1:])  # seen at [H, L, S] it is the same one
+    alike = mask.strides[0] == 0 or all(
+        np.array_equal(one, mask[0]) for one in mask[1:]
+    )  # seen at [H, L, S] it is the same one
     if alike and (undefined == undefined[0]).all() and not trace.nonfinite[item].any():
         return kinds(np.zeros_like(values[:1]), mask[:1], padding, undefined[:1])
     masks, undefineds, values = mask[shown or []], undefined[shown or []], values[shown or []]

@@ -55,9 +55,7 @@ def average(trace, view, theme="light", width=1104, parts=ALL):
 
 def _drawn(shown, theme, width, parts):
     words = [MARKS[look][1] for look in MARKS if shown.looks[look].any()]
-    place = arrange(
-        width, len(shown.heads), shown.large, shown.names_in, shown.least > 0, len(shown.samples), words, parts
-    )
+    place = arrange(width, len(shown.heads), shown.large, shown.names_in, shown.least > 0, len(shown.samples), words, parts)
     points = _points(place)
     data = [
         *_frame(shown, place, theme),
@@ -196,7 +194,10 @@ def _texts(shown, place, theme):
 
 def _captions(shown, place, theme):
     """What a line is, and which are left out: the longest words that fit."""
-    left_out = left_out_in_words(shown), f"Below {prose(shown.least, 'g')} left out: {small_percent(shown.left_out())} of the weight"
+    left_out = (
+        left_out_in_words(shown),
+        f"Below {prose(shown.least, 'g')} left out: {small_percent(shown.left_out())} of the weight",
+    )
     captions = [text + shown.weighted + part for part in shown.parts_seen for text in CAPTIONS]
     for y, texts, color in ((10, captions, theme.soft), (30, left_out if shown.least else (), theme.text)):
         fitting = [text for text in texts if width_of(text, 13) < place.width - 2 * EDGE] or texts[-1:]

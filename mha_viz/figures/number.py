@@ -38,7 +38,9 @@ def terms(trace, derivation, theme="light", width=1104, parts=ALL):
     slot = min((width - gutter - (8 if narrow else widened(BESIDE))) / D, SLOT)
     query, key = map(escape, _tokens(trace, d, width / 2))
     columns = zip(range(D), d.q, d.k, d.products, sums, strict=True)
-    hover = ["dimension {}<br>q {}<br>k {}<br>q × k {}<br>sum so far {}".format(i, *map(_exact, column)) for i, *column in columns]
+    hover = [
+        "dimension {}<br>q {}<br>k {}<br>q × k {}<br>sum so far {}".format(i, *map(_exact, column)) for i, *column in columns
+    ]
     top = 0
     for name, words, values, height, color in (
         ("q", f"of query {query}", d.q, 48, sheet.theme.rest),
@@ -115,7 +117,9 @@ def describe_softmax(trace, derivation):
     """What ``softmax`` shows."""
     d = derivation
     query, key = _tokens(trace, d)
-    steps = "; ".join(f"{name} {_number(values[d.key], d.undefined)} ({words})" for name, words, values in _softmax_rows(trace, d))
+    steps = "; ".join(
+        f"{name} {_number(values[d.key], d.undefined)} ({words})" for name, words, values in _softmax_rows(trace, d)
+    )
     hidden = int(_mask(trace, d)[d.head, d.query].sum())
     rest = f" {hidden} of {len(trace.key_tokens[d.item])} keys are hidden." if hidden else ""
     return f"The softmax of query {query} over its keys in head {d.head}. Of key {key}: {steps}.{rest}"
@@ -136,7 +140,11 @@ def _softmax_rows(trace, d):
         if d.undefined:
             words = "no key is left; hatched: hidden", "−∞ − (−∞) is undefined", "undefined"
         elif not np.isfinite(d.largest):
-            words = f"not finite: {_not_finite(d.masked_scores)}", "NaN − NaN and ∞ − ∞ are NaN", "one NaN makes the whole row NaN"
+            words = (
+                f"not finite: {_not_finite(d.masked_scores)}",
+                "NaN − NaN and ∞ − ∞ are NaN",
+                "one NaN makes the whole row NaN",
+            )
         values = d.masked_scores, d.exponentials, d.exponentials / d.total
         names = "score" if d.bias is None else "score + mask", "exp(score − largest)", "probability"
         rows += zip(names, words, values, strict=True)
@@ -157,7 +165,9 @@ def _not_finite(scores):
 
 def _mark_bars(sheet, values, hidden, undefined, axes, extent):
     """Hatches the slots of bars that hold no number, each [K]: rows without a key, numbers that are not finite, hidden keys."""
-    found = kinds(np.where(hidden & np.isneginf(values), 0, values)[:, None], hidden[:, None], np.zeros(len(values), bool), undefined)
+    found = kinds(
+        np.where(hidden & np.isneginf(values), 0, values)[:, None], hidden[:, None], np.zeros(len(values), bool), undefined
+    )
     for kind, where in found.items():
         if kind != "padded":
             sheet.hatch(where[:, 0], kind, axes, extent)
@@ -232,7 +242,9 @@ def token_in_heads(trace, derivation, side="query", view=None, theme="light", wi
         axes = sheet.panel(place, (-0.5, count - 0.5), (len(z) - 0.5, -0.5), *ticks)
         size = cell[0], place.height / len(z)
         heatmap = tiles.heatmap(z, "", axes, exact=exact, gap=1 if min(cell) >= 8 else 0)
-        heatmap["hovertemplate"] = f"%{{y}}<br>{side} {token}<br>{along} %{{x}}<br>{trace.quantity} %{{customdata:.6f}}<extra></extra>"
+        heatmap["hovertemplate"] = (
+            f"%{{y}}<br>{side} {token}<br>{along} %{{x}}<br>{trace.quantity} %{{customdata:.6f}}<extra></extra>"
+        )
         frame = tiles.outlines(*np.array([[-0.5], [len(z) - 0.5], [-0.5], [count - 0.5]]))
         sheet.data += [heatmap, *tiles.hatches(where, ORIGIN, axes, sheet.theme, 8 if min(cell) >= 8 else 5)]
         sheet.data.append(tiles.line(*frame, axes, sheet.theme.line, 1))
@@ -271,7 +283,9 @@ def describe_token_in_heads(trace, derivation, side="query"):
     finite = np.flatnonzero(np.isfinite(row))
     if not len(finite):
         of_row = trace.undefined[d.item, d.head] if side == "key" else [d.undefined]
-        words = " or ".join(dict.fromkeys(_number(value, alone) for value, alone in zip(row, np.resize(of_row, len(row)), strict=True)))
+        words = " or ".join(
+            dict.fromkeys(_number(value, alone) for value, alone in zip(row, np.resize(of_row, len(row)), strict=True))
+        )
         return f"{said} {words[0].upper()}{words[1:]} in head {d.head}."
     if not row[finite].max() > 0:
         return f"{said} Only zeros in head {d.head}."

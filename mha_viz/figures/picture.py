@@ -85,7 +85,9 @@ def picture(place, strip, large, chosen, scales, theme, captions, linked=True):
     """
     L, S = (strip.maps[0] if strip else large[0].map).values.shape
     looks = [one.looks for one in ([strip] if strip else []) + list(large)]
-    place = place.with_legend([words for look, (words, _) in tiles.LOOKS.items() if any(look in own and own[look].any() for own in looks)])
+    place = place.with_legend(
+        [words for look, (words, _) in tiles.LOOKS.items() if any(look in own and own[look].any() for own in looks)]
+    )
     data, more, meta, sides, words, small = [], [], [], [], [], None
     if strip:
         small = Side(strip.rows, strip.columns, strip_pool(place, (L, S)))

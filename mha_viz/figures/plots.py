@@ -13,7 +13,13 @@ from mha_viz.figures.theme import FONT, THEMES
 from mha_viz.figures.widths import width_of
 
 LEAST = 110  # px across of a plot, at which those of a row still stand beside each other
-HEIGHT, ABOVE, BELOW, LEFT, RIGHT = 190, 30, 46, 64, 14  # px of a plot, and of what stands around it, names at the right left out
+HEIGHT, ABOVE, BELOW, LEFT, RIGHT = (
+    190,
+    30,
+    46,
+    64,
+    14,
+)  # px of a plot, and of what stands around it, names at the right left out
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "star", "pentagon")
 
 
@@ -60,7 +66,10 @@ def plots(rows, theme="light", width=1100):
     theme, every = THEMES[theme], [plot for row in rows for plot in row]
     columns = _columns(rows, width)
     high = math.ceil(len(every) / columns) * (ABOVE + HEIGHT + BELOW)
-    room = [max((_room(line.name) for plot in every[column::columns] for line in plot.lines), default=0) for column in range(columns)]
+    room = [
+        max((_room(line.name) for plot in every[column::columns] for line in plot.lines), default=0)
+        for column in range(columns)
+    ]
     data, notes, axes = [], [], {}
     for number, plot in enumerate(every):
         box = _box(number, columns, width, high, room[number % columns])
@@ -106,17 +115,29 @@ def _lines(data, notes, number, box, plot, theme):
                 "y": line.beside, "mode": "lines", "line": {"color": color, "width": 1.5, "dash": "dot"}, "hoverinfo": "skip",
             })  # fmt: skip
         drawn = common | {
-            "y": line.y, "mode": "lines+markers", "line": {"color": color, "width": 2},
-            "marker": {"symbol": SYMBOLS[i % len(SYMBOLS)], "size": 8, "color": color}, "text": [plot.told(value) for value in line.y],
+            "y": line.y,
+            "mode": "lines+markers",
+            "line": {"color": color, "width": 2},
+            "marker": {"symbol": SYMBOLS[i % len(SYMBOLS)], "size": 8, "color": color},
+            "text": [plot.told(value) for value in line.y],
             "hovertemplate": f"{plot.across} %{{x}}: %{{text}}<extra>%{{fullData.name}}</extra>",
-        }  # fmt: skip
+        }
         if line.spread:
             below, above = ([abs(ends[side] - y) for ends, y in zip(line.spread, line.y, strict=True)] for side in (0, 1))
-            drawn["error_y"] = {"type": "data", "array": above, "arrayminus": below, "color": color, "thickness": 1.5, "width": 3}
+            drawn["error_y"] = {
+                "type": "data",
+                "array": above,
+                "arrayminus": below,
+                "color": color,
+                "thickness": 1.5,
+                "width": 3,
+            }
         if line.y:
             data.append(drawn)
         if line.end is not None:
-            notes.append(_note(line.name, right, bottom + end * (top - bottom), theme, 13, xanchor="left", xshift=6, yanchor="middle"))
+            notes.append(
+                _note(line.name, right, bottom + end * (top - bottom), theme, 13, xanchor="left", xshift=6, yanchor="middle")
+            )
     notes.append(_note(f"<b>{plot.title}</b>", left, top, theme, 14, xanchor="left", yanchor="bottom", yshift=4))
 
 

@@ -47,7 +47,9 @@ def describe(tensors):
         rows, columns = one.axes
         size = " × ".join(f"{count} {_many(axis)}" for axis, count in zip(one.axes, one.values.shape, strict=True) if axis)
         where = ", ".join(f"{axis.stands_for} {_name(axis, place)}" for axis, place in ((rows, row), (columns, column)) if axis)
-        said.append(f"{one.symbol}, {one.words}: {size}; at {where} it is {written(one.values[row, column], undefined=one.alone(row))}")
+        said.append(
+            f"{one.symbol}, {one.words}: {size}; at {where} it is {written(one.values[row, column], undefined=one.alone(row))}"
+        )
     return ". ".join(said) + "."
 
 
@@ -101,7 +103,9 @@ def _panel(sheet, one, gutter, top, most, sign, tall):
     printed = sheet.parts.values and cell >= 40 and height >= 17
     if one.kind == "signed" and not printed:
         drawn = looks | tiles.lower(np.where(hidden, 0, values), theme)
-    sheet.data += tiles.hatches({look: cells[None] for look, cells in drawn.items()}, np.zeros((1, 2)), axes, theme, 8 if cell >= 8 else 5)
+    sheet.data += tiles.hatches(
+        {look: cells[None] for look, cells in drawn.items()}, np.zeros((1, 2)), axes, theme, 8 if cell >= 8 else 5
+    )
     frame = tiles.outlines(*np.array([[-0.5], [count - 0.5], [-0.5], [length - 0.5]]))
     sheet.data.append(tiles.line(*frame, axes, theme.line, 1))
     if columns.block and columns.block < length:
@@ -149,7 +153,10 @@ def _heatmap(one, values, hidden, lost, axes, theme, largest, parts, spaced):
         for axis, part in ((rows, parts[0]), (columns, parts[1]))
     ]
     hover = [
-        [f"{down}{'<br>' * bool(down)}{across}<br>{written(value, 6, gone)}" for across, value in zip(names[1], line, strict=True)]
+        [
+            f"{down}{'<br>' * bool(down)}{across}<br>{written(value, 6, gone)}"
+            for across, value in zip(names[1], line, strict=True)
+        ]
         for down, line, gone in zip(names[0], values.tolist(), lost.tolist(), strict=True)
     ]
     colors = theme.ink if one.kind == "weight" else (*theme.less[:0:-1], *theme.more)
@@ -195,7 +202,9 @@ def _mark(sheet, one, parts, shape, axes, thick):
     else:
         return
     outline = tiles.outlines(*map(np.array, edges))
-    sheet.data += [tiles.line(*outline, axes, color, px) for color, px in zip((sheet.theme.paper, sheet.theme.text), thick, strict=True)]
+    sheet.data += [
+        tiles.line(*outline, axes, color, px) for color, px in zip((sheet.theme.paper, sheet.theme.text), thick, strict=True)
+    ]
 
 
 def _rows(sheet, one, part, box, height, sign):
@@ -231,7 +240,9 @@ def _columns(sheet, one, part, box, cell):
     for i in places:
         text = f"<b>{escape(names[i])}</b>" if i == chosen else escape(names[i])
         y = box.bottom + (SIZE / 2 + 3 if lying else 5 + width_of(names[i], SIZE) / 2)
-        sheet.say(box.x + (i + 0.5) * cell, y, text, SIZE, sheet.theme.soft if i != chosen else None, "center", 0 if lying else -90)
+        sheet.say(
+            box.x + (i + 0.5) * cell, y, text, SIZE, sheet.theme.soft if i != chosen else None, "center", 0 if lying else -90
+        )
     stands_for = axis.stands_for if width_of(axis.stands_for + " →", SIZE) <= box.x - 8 else axis.stands_for[:3]
     sheet.say(box.x - 8, box.bottom + SIZE / 2 + 3, f"{stands_for} →", SIZE, sheet.theme.soft, "right")
     return SIZE + 8 if lying else math.ceil(widest) + 10

@@ -127,13 +127,17 @@ def hatches(cells, origins, axes, theme, size, step=(1, 1)):
         if len(where) == 1:
             tile, x, y = np.repeat(np.arange(len(origins)), len(x)), np.tile(x, len(origins)), np.tile(y, len(origins))
         x0, y0 = origins[tile].T - 0.5
-        edge = {"width": 1.5, "color": theme.text} if name in NUMBERS else {"width": 0}  # one cell may be smaller than a pattern
+        edge = (
+            {"width": 1.5, "color": theme.text} if name in NUMBERS else {"width": 0}
+        )  # one cell may be smaller than a pattern
         pattern = {
-            "shape": LOOKS[name][1], "size": 2 * size if name == "once" else size, "fillmode": "replace",
+            "shape": LOOKS[name][1],
+            "size": 2 * size if name == "once" else size,
+            "fillmode": "replace",
             "fgcolor": theme.paper if name == "lower" else theme.hatch,
             "solidity": round({"padded": 0.2, "once": 0.15, "lower": 1}.get(name, 0.3) * theme.hatched, 3),
             "bgcolor": "rgba(0,0,0,0)" if name in THROUGH else theme.paper,
-        }  # fmt: skip
+        }
         if name == "lower":  # its lines show on a grey alone
             shade = {"fillpattern": pattern | {"bgcolor": theme.soft}, "fill": "toself", "line": {"width": 0}, "mode": "lines"}
             sample = {"type": "scatter", "x": [None], "y": [None], "xaxis": axes[0], "yaxis": axes[1], "hoverinfo": "skip"}

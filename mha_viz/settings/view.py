@@ -111,7 +111,9 @@ class View(Ruled):
         pointed += [("cell", query, L), ("cell", key, S), ("rows", first, L), ("columns", left, S)]
         return [
             Wrong(
-                name, getattr(self, name), f"points to {index}, and there are {count}, from 0 to {count - 1}.",
+                name,
+                getattr(self, name),
+                f"points to {index}, and there are {count}, from 0 to {count - 1}.",
                 [{name: count - 1 if name in ("item", "head") else None}],
             )
             for name, index, count in pointed

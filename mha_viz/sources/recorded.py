@@ -17,9 +17,7 @@ from mha_viz.sources.capture.run import Run
 
 
 @contextmanager
-def record(
-    model, *, layers=None, items=None, steps=None, max_length=None, tokens=None, until=None, limit=None, layout=None
-):  # fmt: skip
+def record(model, *, layers=None, items=None, steps=None, max_length=None, tokens=None, until=None, limit=None, layout=None):
     """Record every attention that runs inside ``model``, an ``nn.Module``, without changing what it computes.
 
         with mha_viz.record(model) as recording:
@@ -173,7 +171,9 @@ def _taken(given, numbers):
     if (numbers < 0).all():
         return [[str(i) for i in range(numbers.shape[1])]] * len(given)
     rows = np.broadcast_to(numbers, (len(given), numbers.shape[1])).tolist()
-    return [["?" if i < 0 else item[i] if i < len(item) else str(i) for i in row] for item, row in zip(given, rows, strict=True)]
+    return [
+        ["?" if i < 0 else item[i] if i < len(item) else str(i) for i in row] for item, row in zip(given, rows, strict=True)
+    ]
 
 
 def _nothing_recorded(run):

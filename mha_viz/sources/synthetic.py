@@ -27,7 +27,17 @@ from mha_viz.sources.base import NOT_GENERATED, NOTHING, Kind, Source
 from mha_viz.sources.tiny import TOKENS, tiny_layer
 
 PAD = "<pad>"
-BARE = ("case", "embed_dim", "num_heads", "batch_size", "seq_len", "bias", "seed", "words", "positions")  # what experiments take
+BARE = (
+    "case",
+    "embed_dim",
+    "num_heads",
+    "batch_size",
+    "seq_len",
+    "bias",
+    "seed",
+    "words",
+    "positions",
+)  # what experiments take
 STAND_INS = MappingProxyType(
     {
         "words": "the cat sat on the mat because the cat was tired\nthe dog slept",

@@ -153,7 +153,9 @@ class Results:
         """What measures the same again."""
         default = Profile()
         given = [
-            f" --{name.replace('_', '-')} {spell(value)}" for name, value in vars(self.profile).items() if value != getattr(default, name)
+            f" --{name.replace('_', '-')} {spell(value)}"
+            for name, value in vars(self.profile).items()
+            if value != getattr(default, name)
         ]
         return f"python -m mha_viz profile{''.join(given)}"
 

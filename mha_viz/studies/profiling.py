@@ -83,7 +83,9 @@ def why_skipped(profile, point, available):
         return None
     most = largest(point.seq_len, lambda length: needed(length) <= available / 2)
     fits = f"Up to {most:,} tokens would fit." if most else f"The layer alone has {readable_size(held(profile, 0))}."
-    call, beside, may = (readable_size(size) for size in (predicted(profile, point), held(profile, point.seq_len), available / 2))
+    call, beside, may = (
+        readable_size(size) for size in (predicted(profile, point), held(profile, point.seq_len), available / 2)
+    )
     return f"would take {call} beside {beside} of layer and input, and {may} may be used, half of what is free. {fits}"
 
 

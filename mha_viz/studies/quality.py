@@ -28,7 +28,11 @@ from mha_viz.studies.profile_results import (
 from mha_viz.studies.profiling import measure
 from mha_viz.studies.training import recipe_of, rounded, train_model
 
-BASE = {"look-both-ways": "look-both-ways-2", "induction": "induction", "reverse-or-shift": "reverse-or-shift"}  # sizes and recipe
+BASE = {
+    "look-both-ways": "look-both-ways-2",
+    "induction": "induction",
+    "reverse-or-shift": "reverse-or-shift",
+}  # sizes and recipe
 TRAINING_SHARE = 0.9  # of the time
 ASKED = {
     "look-both-ways": "A position must report the token before and the token after it.",
@@ -157,7 +161,8 @@ class Quality:
         if not self.outcomes:
             return "No training is done yet."
         told = ", ".join(
-            f"{heads} head{'' if heads == 1 else 's'} {statistics.median(values):.3f}" for heads, values in self.of("accuracy").items()
+            f"{heads} head{'' if heads == 1 else 's'} {statistics.median(values):.3f}"
+            for heads, values in self.of("accuracy").items()
         )
         uniform = statistics.median(one.uniform for one in self.outcomes)
         return f"Right answers on held-out sequences: {told}; with uniform attention in their place {uniform:.3f}."
@@ -179,9 +184,7 @@ def quality_json(quality):
 
 def command_of(trial):
     """What trains and measures the same again."""
-    return (
-        f"python -m mha_viz quality {trial.task} --num-heads {spell(trial.num_heads)} --seeds {spell(trial.seeds)} --steps {trial.steps}"
-    )
+    return f"python -m mha_viz quality {trial.task} --num-heads {spell(trial.num_heads)} --seeds {spell(trial.seeds)} --steps {trial.steps}"
 
 
 def read_quality(text):

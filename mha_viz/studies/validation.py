@@ -71,12 +71,17 @@ def tiny(s):
         output, weights = Subject(trace, module=s.module).run_module(dtype="float64")
         pairs = ((output, right.output), (weights, right.weights), (trace.output, right.output), (trace.weights, right.weights))
         off = max(off, *(relative(*pair) for pair in pairs), gap(right.weights[0, 0, 0].round(3), by_hand))
-    good = "They agree, and the first row of head 0 is 0.198, 0.401, 0.401, as worked by hand; of tokens times 1000 it is 0, 1, 0."
+    good = (
+        "They agree, and the first row of head 0 is 0.198, 0.401, 0.401, as worked by hand; of tokens times 1000 it is 0, 1, 0."
+    )
     return Measured(
         "nn.MultiheadAttention and this app's engine against the NumPy reference, E 4, H 2, L 3, output and weights in float64; again "
-        "with tokens so large that exp of a score overflows", off, good, "They differ on numbers that can be checked with a pencil.",
+        "with tokens so large that exp of a score overflows",
+        off,
+        good,
+        "They differ on numbers that can be checked with a pencil.",
         tolerance=1e-12,
-    )  # fmt: skip
+    )
 
 
 @question("held_out_score", "On held-out data the model beats uniform attention")
@@ -107,8 +112,11 @@ def held_out_one_head(s):
     said = f"{mean:.3f} of the answers are right; with one head and as many parameters {base:.3f}."
     return Measured(
         f"mean share of right answers on {models.HELD_OUT_COUNT} held-out sequences, against the model that was trained with one head",
-        mean, said, said, least=base,
-    )  # fmt: skip
+        mean,
+        said,
+        said,
+        least=base,
+    )
 
 
 @question("held_out_disjoint", "The held-out data was never trained on")
@@ -118,9 +126,12 @@ def held_out_disjoint(s):
         raise Cannot("How this model was trained is not on record here.")
     both = len({row.tobytes() for row in held} & {row.tobytes() for row in seen})
     return Measured(
-        f"{len(held):,} held-out sequences among the {len(seen):,} that training drew, drawn again from its seed", both,
-        "None of them is among them.", "Sequences were trained on and scored on.", tolerance=0,
-    )  # fmt: skip
+        f"{len(held):,} held-out sequences among the {len(seen):,} that training drew, drawn again from its seed",
+        both,
+        "None of them is among them.",
+        "Sequences were trained on and scored on.",
+        tolerance=0,
+    )
 
 
 OF_HELD_OUT = (held_out_score, held_out_one_head, held_out_disjoint)
@@ -154,9 +165,12 @@ def report(of, done):
     """{"of": …, "checks": […], "notes": […], "findings": […], "versions": {…}} as JSON takes it: a figure that is no finite number is
     text."""
     return {
-        "of": of.name, "checks": [as_json(one) for one in done], "notes": list(of.notes),
-        "findings": [{"of": name, "sentence": sentence} for name, sentence in found(of)], "versions": versions(of),
-    }  # fmt: skip
+        "of": of.name,
+        "checks": [as_json(one) for one in done],
+        "notes": list(of.notes),
+        "findings": [{"of": name, "sentence": sentence} for name, sentence in found(of)],
+        "versions": versions(of),
+    }
 
 
 def found(of):

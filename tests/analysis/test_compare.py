@@ -31,8 +31,10 @@ def slow(a, b, item, heads):
 @settings(derandomize=True, deadline=None, max_examples=40)
 @given(
     st.sampled_from([{"seed": 8}, {"causal": True}, {"padding": (2, 1)}, {"training": True}, {"padding_side": "left"}, {}]),
-    st.sampled_from([[0, 1, 2], [2, 0], None]), st.integers(0, 80), st.integers(0, 1),
-)  # fmt: skip
+    st.sampled_from([[0, 1, 2], [2, 0], None]),
+    st.integers(0, 80),
+    st.integers(0, 1),
+)
 def test_the_largest_changes_are_those_of_a_slow_loop(change, heads, count, item):
     a, b = synthetic(SMALL), synthetic(replace(SMALL, **change))
     found = largest_changes(a, b, item, heads, count)
@@ -111,7 +113,9 @@ def test_weights_and_norms_are_numbers_of_two_kinds():
     norms = shown_trace(trace, View(weighting="norms"))
     found = common(trace, norms)
     assert (found.heads, found.average) == ((), False)
-    assert found.notes == ("A's cells are weights and B's value-norm weights: numbers of two kinds, which no difference relates.",)
+    assert found.notes == (
+        "A's cells are weights and B's value-norm weights: numbers of two kinds, which no difference relates.",
+    )
     with pytest.raises(Wrong, match="two kinds"):
         largest_changes(trace, norms, 0)
     assert common(norms, norms) == common(trace, trace)

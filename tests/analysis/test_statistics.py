@@ -308,7 +308,7 @@ def test_every_missing_number_has_its_reason():
     }
     q = np.zeros((1, 2, 3, 2))
     assert why_not(trace_of_call(Call(q, q, q)), 0, "contribution") == "the output projection Wᴼ is not known"
-    assert why_not(synthetic(Settings(padding=(20,))), 0, "entropy")== "no query of item 0 counts: each is padding"
+    assert why_not(synthetic(Settings(padding=(20,))), 0, "entropy") == "no query of item 0 counts: each is padding"
     assert why_not(given_map([[0, 0, 1], [0, 0, 1]], extra=1), 0, "distance") == "all weight is on columns that are no position"
     assert why_not(synthetic(Settings(causal=True)), 0, "next").endswith("as in causal attention")
     assert why_not(synthetic(), 0, "induction").startswith("no token repeats")

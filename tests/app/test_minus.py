@@ -75,7 +75,9 @@ def test_every_pitfall():
         assert not at.exception and hyphened(at) == [], name
 
 
-@pytest.mark.parametrize("address", [{"model": "induction", "what_if": "0:1=zero", "pinned": "model=induction"}, {"snapshot": "0"}])
+@pytest.mark.parametrize(
+    "address", [{"model": "induction", "what_if": "0:1=zero", "pinned": "model=induction"}, {"snapshot": "0"}]
+)
 def test_models(address):
     at = models(**address)
     assert not at.exception and hyphened(at) == []
@@ -109,7 +111,9 @@ def texts_of(figure):
 @pytest.mark.parametrize("step", ["scale", "output"])
 def test_pictures_and_what_they_say(view, step):
     address = "?embed_dim=8&num_heads=2&batch_size=1&seq_len=5&padding=&causal=1" if view != "curves" else "?source=trained"
-    what = shown(figure_of({"address": f"{address}&step={step}", "view": view} | ({"against": "?"} if view == "difference" else {})))
+    what = shown(
+        figure_of({"address": f"{address}&step={step}", "view": view} | ({"against": "?"} if view == "difference" else {}))
+    )
     spec, alt = VIEWS[view].drawn(what, theme="light", width=1104, parts=ALL)
     assert [text for text in (*texts_of(spec), alt) if HYPHEN.search(text)] == []
 

@@ -13,8 +13,10 @@ from tests.conftest import QUIET
 TURNS = 5
 METHOD = "headless Chromium, 1440 × 900, warm server, warm cache; from navigation to the last change of a picture; A B A B"
 LAST = {  # what stands for a picture where a page has none
-    "validate": ".verdicts", "about": "[data-testid=stMain] h2", "pitfalls": "[data-testid=stCode]",
-}  # fmt: skip
+    "validate": ".verdicts",
+    "about": "[data-testid=stMain] h2",
+    "pitfalls": "[data-testid=stCode]",
+}
 WATCH = """
 window.last = 0;
 const picture = '.js-plotly-plot, .verdicts, [data-testid=stMain] h2, [data-testid=stCode]';
@@ -37,7 +39,9 @@ def rows():
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=QUIET)
         urls = {"bare": (bare, ""), "one figure": (plain, "")}
         urls |= {name: (app, "" if name == "explore" else name) for name in TITLES}
-        contexts = {host: browser.new_context(viewport={"width": 1440, "height": 900}) for host in (app, bare, plain)}  # a cache each
+        contexts = {
+            host: browser.new_context(viewport={"width": 1440, "height": 900}) for host in (app, bare, plain)
+        }  # a cache each
         waits = {name: [] for name in urls}
         for turn in range(TURNS + 1):
             for name, (host, path) in urls.items():

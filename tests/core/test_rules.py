@@ -285,7 +285,13 @@ def test_wrong_value(call, given, message):
         call(**given)
     assert message in str(caught.value)
     wrong = caught.value
-    assert wrong.argument.replace(".", "_") in given or wrong.argument in ("state_dict", "key", "value", "embed_dim", "num_heads")
+    assert wrong.argument.replace(".", "_") in given or wrong.argument in (
+        "state_dict",
+        "key",
+        "value",
+        "embed_dim",
+        "num_heads",
+    )
     assert wrong.rule[-1] == "." or wrong.rule.startswith("cannot be read")
 
 

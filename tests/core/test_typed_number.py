@@ -53,7 +53,9 @@ def test_any_text_is_read_or_refused(text):
             assert len(wrong.nearest) == 1
 
 
-@pytest.mark.parametrize(("text", "advised"), [("1,5", 2), ("1,000", 1000), ("0x10", 16), ("12.8", 13), ("many", 1), ("9" * 5000, 4096)])
+@pytest.mark.parametrize(
+    ("text", "advised"), [("1,5", 2), ("1,000", 1000), ("0x10", 16), ("12.8", 13), ("many", 1), ("9" * 5000, 4096)]
+)
 def test_a_whole_number_that_cannot_be_read_is_advised_as_it_was_meant(text, advised):
     with pytest.raises(Wrong) as caught:
         whole("seq_len", read_number(text), 1, 4096)

@@ -57,7 +57,9 @@ def test_what_is_asked_changes_the_file_or_is_refused(view, ending):
 
 def test_a_figure_that_does_not_compare_takes_no_a():
     for view in {*OF_ATTENTION} - {"page", "difference"}:
-        with pytest.raises(Wrong, match=r"against = .*does nothing to the view .*page and difference heed it.*view = 'difference'"):
+        with pytest.raises(
+            Wrong, match=r"against = .*does nothing to the view .*page and difference heed it.*view = 'difference'"
+        ):
             figure_of({"view": view, "against": "?seed=8"})
     for view in ("page", "difference"):
         assert shown(figure_of({"view": view, "address": SMALL, "against": f"{SMALL}&seed=8"})).a is not None
@@ -115,9 +117,15 @@ def test_an_address_beside_a_file_says_how_it_is_shown_and_not_what(tmp_path, ca
         ({"address": "?seed=8", "against": "?seed=9"}, "A: ?seed=9. "),
         ({"address": "?seed=8", "against": "?"}, "A: as the app starts. "),
         ({"address": "?seed=8", "against": "http://localhost:8501/explore?seed=9&head=3"}, "A: ?seed=9. "),
-        ({"address": MODEL, "against": "models?model=look-both-ways-1&batch_size=1"}, "A: ?model=look-both-ways-1&batch_size=1. "),
+        (
+            {"address": MODEL, "against": "models?model=look-both-ways-1&batch_size=1"},
+            "A: ?model=look-both-ways-1&batch_size=1. ",
+        ),
         ({"address": "?seed=8", "against": MODEL}, f"A: {MODEL}. "),
-        ({"address": "lessons?lesson=slice"}, "A and B are the same layer. In B, 1 was added to one of the 128 numbers of token 5"),
+        (
+            {"address": "lessons?lesson=slice"},
+            "A and B are the same layer. In B, 1 was added to one of the 128 numbers of token 5",
+        ),
     ],
 )
 def test_a_caption_says_what_a_is_wherever_it_comes_from(asked, a):
@@ -137,7 +145,9 @@ def test_a_caption_names_the_file_that_is_a(tmp_path):
 
 
 def test_programs_compute_the_a_that_a_figure_is_against():
-    program = made(figure_of({"out": "a.py", "address": SMALL, "against": f"{SMALL}&seed=8", "view": "difference"}), None)[0].decode()
+    program = made(figure_of({"out": "a.py", "address": SMALL, "against": f"{SMALL}&seed=8", "view": "difference"}), None)[
+        0
+    ].decode()
     assert "a_weights = compute_a()" in program and "seed=8" in program
 
 
@@ -157,8 +167,6 @@ def test_the_page_draws_the_heads_that_its_caption_names(heads, address, drawn, 
     found = [tile["head"] for tile in spec["layout"]["meta"]["tiles"]]
     assert list(dict.fromkeys(found)) == drawn
     assert caption(what, PAGE).startswith(said)
-
-
 
 
 MAPS = np.full((4, 5, 5), 0.2, np.float32)

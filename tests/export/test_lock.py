@@ -41,7 +41,7 @@ def test_what_was_just_made_is_up_to_date(document, capsys):
         (lambda folder: locked(folder, words="0"), "say something else"),
         (lambda folder: locked(folder, numbers=lambda found: [number * 1.01 for number in found]), "other numbers"),
     ],
-)  # fmt: skip
+)
 def test_each_way_to_be_out_of_date_is_found(document, capsys, change, said):
     change(document)
     assert checked(document) == 1
@@ -88,7 +88,14 @@ def test_without_a_record_it_says_how_to_make_one(tmp_path, capsys):
 
 @pytest.mark.parametrize(
     "text",
-    ["[", "[" * 100_000, "[]", '{"a.json": 3}', '{"a.json": {}}', '{"a.json": {"asked": 0, "words": "", "numbers": ["a"], "file": ""}}'],
+    [
+        "[",
+        "[" * 100_000,
+        "[]",
+        '{"a.json": 3}',
+        '{"a.json": {}}',
+        '{"a.json": {"asked": 0, "words": "", "numbers": ["a"], "file": ""}}',
+    ],
 )
 def test_a_damaged_record_says_to_make_the_figures_again(document, capsys, text):
     lock_of(document / "figures.toml").write_text(text)

@@ -38,7 +38,9 @@ def tiles(spec):
 
 
 def test_of_settings_an_address_and_a_recording(tmp_path, recording):
-    (tmp_path / "settings.json").write_text(to_json(Settings(embed_dim=8, num_heads=4, seq_len=5, batch_size=2, padding=(1,), causal=True)))
+    (tmp_path / "settings.json").write_text(
+        to_json(Settings(embed_dim=8, num_heads=4, seq_len=5, batch_size=2, padding=(1,), causal=True))
+    )
     of_file = shown(Figure(settings=str(tmp_path / "settings.json"), address="?head=2&scale=log&item=1"))
     of_address = shown(Figure(address=f"{SMALL}&head=2&scale=log&item=1"))
     assert of_file.view == of_address.view == View(head=2, scale="log", item=1)
@@ -49,7 +51,9 @@ def test_of_settings_an_address_and_a_recording(tmp_path, recording):
 
 
 def test_what_if_weighting_and_what_is_pinned_are_part_of_an_address():
-    what = shown(Figure(address=f"{SMALL}&what_if=0:2=zero&weighting=norms&pinned={SMALL[1:].replace('&', '%26').replace('=', '%3D')}"))
+    what = shown(
+        Figure(address=f"{SMALL}&what_if=0:2=zero&weighting=norms&pinned={SMALL[1:].replace('&', '%26').replace('=', '%3D')}")
+    )
     assert what.trace.quantity != "weight" and not what.trace.weights[:, 2].any() and what.a.weights[:, 2].any()
 
 
@@ -120,7 +124,9 @@ def test_figures_of_one_document_have_one_scale():
 def test_a_picture_is_laid_out_for_the_font_that_it_is_drawn_in():
     what = shown(Figure(address=SMALL))
     usual, mono = (drawn(Figure(font=font), what)[0]["layout"] for font in (None, "monospace"))
-    assert mono["font"]["family"] == "monospace" and mono["xaxis2"]["domain"][0] > usual["xaxis2"]["domain"][0]  # names of rows are wider
+    assert (
+        mono["font"]["family"] == "monospace" and mono["xaxis2"]["domain"][0] > usual["xaxis2"]["domain"][0]
+    )  # names of rows are wider
 
 
 # Sequences too long for whole maps
@@ -190,9 +196,12 @@ def test_a_window_is_exact_or_refused(span, monkeypatch):
 
 @pytest.mark.parametrize(
     ("asked", "said"),
-    [({"view": "steps"}, "would need the whole maps"), ({"heads": "4"}, "points to head 4"),
-     ({}, "rows = .*points to 40, and there are 40")],
-)  # fmt: skip
+    [
+        ({"view": "steps"}, "would need the whole maps"),
+        ({"heads": "4"}, "points to head 4"),
+        ({}, "rows = .*points to 40, and there are 40"),
+    ],
+)
 def test_what_a_long_sequence_does_not_have_is_named(long, asked, said):
     with pytest.raises(Wrong, match=said):
         spec_of(Figure(address=long if asked else f"{long}&rows=40,50", **asked))
@@ -218,7 +227,12 @@ def test_numbers_of_a_long_sequence_are_those_in_sight_or_what_they_are_made_of(
     assert mv.load(tmp_path / "a.safetensors").traces[0].shape == (1, 4, 40, 40)
     list(write([Figure(out=str(tmp_path / "a.csv"), address=f"{long}&rows=30,32&columns=7,9", heads="1")]))
     lines = (tmp_path / "a.csv").read_text().splitlines()
-    assert [line.split(",")[1:4] for line in lines[1:]] == [["1", "30", "7"], ["1", "30", "8"], ["1", "31", "7"], ["1", "31", "8"]]
+    assert [line.split(",")[1:4] for line in lines[1:]] == [
+        ["1", "30", "7"],
+        ["1", "30", "8"],
+        ["1", "31", "7"],
+        ["1", "31", "8"],
+    ]
 
 
 def test_statistics_of_a_long_sequence_are_read_from_all_rows(monkeypatch, tmp_path):
@@ -226,7 +240,9 @@ def test_statistics_of_a_long_sequence_are_read_from_all_rows(monkeypatch, tmp_p
     list(write([Figure(out=str(tmp_path / "whole.csv"), address=address, view="layers")]))
     monkeypatch.setattr("mha_viz.core.memory.WHOLE", 2**14)
     list(write([Figure(out=str(tmp_path / "long.csv"), address=f"{address}&rows=3,9", view="layers")]))
-    whole, long = ([line.split(",")[3:] for line in (tmp_path / name).read_text().splitlines()] for name in ("whole.csv", "long.csv"))
+    whole, long = (
+        [line.split(",")[3:] for line in (tmp_path / name).read_text().splitlines()] for name in ("whole.csv", "long.csv")
+    )
     assert whole[0] == long[0]
     for a, b in zip(whole[1:], long[1:], strict=True):
         assert [float(one or 9) for one in b] == pytest.approx([float(one or 9) for one in a], abs=1e-5)
@@ -273,7 +289,11 @@ def test_html_needs_no_network_and_holds_exact_weights(tmp_path):
 
 @pytest.mark.parametrize(
     ("size", "wide", "enlarged"),
-    [({}, "1104px", 1), ({"width": (160, "mm")}, "604.724px", 0.762), ({"width": (400, "px"), "font_size": (7, "px")}, "400px", 0.5)],
+    [
+        ({}, "1104px", 1),
+        ({"width": (160, "mm")}, "604.724px", 0.762),
+        ({"width": (400, "px"), "font_size": (7, "px")}, "400px", 0.5),
+    ],
 )
 def test_html_is_as_wide_as_asked_with_its_text_as_large(size, wide, enlarged):
     page = made(Figure(out="a.html", address=SMALL, **size), None)[0].decode()
@@ -289,7 +309,9 @@ def test_markdown_shows_the_image_and_its_caption(tmp_path):
 
 
 def test_a_csv_holds_the_heads_that_were_asked_for(tmp_path):
-    list(write([Figure(out="a.csv", address=SMALL, heads="2,mean"), Figure(out="b.csv", address=SMALL, view="layers")], tmp_path))
+    list(
+        write([Figure(out="a.csv", address=SMALL, heads="2,mean"), Figure(out="b.csv", address=SMALL, view="layers")], tmp_path)
+    )
     assert {line.split(",")[1] for line in (tmp_path / "a.csv").read_text().splitlines()[1:]} == {"2", "average"}
     assert (tmp_path / "b.csv").read_text().startswith("layer,name,head,")
 
@@ -322,8 +344,11 @@ def test_nothing_half_written_is_left(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("asked", "said"),
-    [({"out": "a.svg"}, r"saved as png.*Nearest right: out = 'a\.png'"), ({"out": "a.png", "settings": "s.json"}, "give that, and no")],
-)  # fmt: skip
+    [
+        ({"out": "a.svg"}, r"saved as png.*Nearest right: out = 'a\.png'"),
+        ({"out": "a.png", "settings": "s.json"}, "give that, and no"),
+    ],
+)
 def test_the_page_itself_is_a_png_of_an_address(tmp_path, monkeypatch, asked, said):
     (tmp_path / "s.json").write_text(to_json(Settings(embed_dim=8, num_heads=2)))
     monkeypatch.chdir(tmp_path)

@@ -70,7 +70,11 @@ def test_cross_attention_has_tokens_of_its_own():
 def test_what_circuitsviss_examples_pass_in():
     """A pattern [H, L, S] beside its tokens, by name and in either order; one map [L, S]."""
     pattern = weights(4, 5, 5)
-    for figure in (mv.heads(attention=pattern, tokens=TOKENS), mv.heads(pattern.numpy(), TOKENS), mv.heads(list(pattern), TOKENS)):
+    for figure in (
+        mv.heads(attention=pattern, tokens=TOKENS),
+        mv.heads(pattern.numpy(), TOKENS),
+        mv.heads(list(pattern), TOKENS),
+    ):
         assert set(tiles(figure)) == {0, 1, 2, 3, None}
     assert tiles(mv.head(pattern[0], TOKENS)) == [0]
     assert tiles(mv.head([[0.5, 0.5], [1.0, 0.0]], ["a", "b"])) == [0]
@@ -133,7 +137,10 @@ def test_every_picture_says_what_was_taken_for_what(name, shape, axes, said):
 
 
 def test_pictures_of_lists_and_differences_say_it_too():
-    assert read(mv.heads([weights(3, 5, 5)] * 2, axes="N L S")) == "2 layers × 3 items × 5 queries × 5 keys, of one head or averaged"
+    assert (
+        read(mv.heads([weights(3, 5, 5)] * 2, axes="N L S"))
+        == "2 layers × 3 items × 5 queries × 5 keys, of one head or averaged"
+    )
     both = mv.difference(weights(2, 3, 5, 5), weights(1, 3, 5, 5)).layout.meta["read"]
     assert both == "Read A as 2 items × 3 heads × 5 queries × 5 keys; B as 1 item × 3 heads × 5 queries × 5 keys"
     assert "read" not in mv.difference(mv.synthetic(SMALL), mv.synthetic(SMALL)).layout.meta
@@ -154,8 +161,8 @@ def test_a_trace_knows_its_own_axes():
 @pytest.mark.parametrize(
     ("attention", "said"),
     [
-        (None, "attn_implementation=\"eager\""),
-        ((None, None), "attn_implementation=\"eager\""),
+        (None, 'attn_implementation="eager"'),
+        ((None, None), 'attn_implementation="eager"'),
         (SimpleNamespace(attentions=(weights(1, 2, 3, 3),)), r"pass outputs\.attentions\."),
         (SimpleNamespace(attentions=None), r"pass outputs\.attentions, from .*eager"),
         ({"pattern": weights(2, 3, 3)}, "of a cache, one pattern"),
@@ -165,7 +172,7 @@ def test_a_trace_knows_its_own_axes():
         (torch.ones(3), r"must be weights \[N, H, L, S\]"),
         ("attention.npy", "cannot be read|floating type"),
     ],
-)  # fmt: skip
+)
 def test_what_holds_no_weights_is_told_what_to_pass(attention, said):
     with pytest.raises(Wrong, match=said):
         mv.heads(attention)
@@ -184,7 +191,7 @@ def test_what_holds_no_weights_is_told_what_to_pass(attention, said):
         ({"theme": "sepia"}, "light, dark, print"),
         ({"width": 100}, "320 to 3840"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_option_is_named(given, said):
     with pytest.raises(Wrong, match=said):
         mv.heads(weights(3, 5, 5), **given)

@@ -133,7 +133,8 @@ def test_a_program_imports_what_it_uses_and_no_more():
 PINNED = "embed_dim=12&num_heads=3&batch_size=2&seq_len=5&seed=8"
 AS = {
     "another seed": PINNED,
-    "words, heads off, a key hidden": PINNED + "&padding=0&words=a%20%22b%22%20c%20d%20e%0Af%20g%20h&what_if=0%3A1%3Dzero%200%3Akeys%3D0",
+    "words, heads off, a key hidden": PINNED
+    + "&padding=0&words=a%20%22b%22%20c%20d%20e%0Af%20g%20h&what_if=0%3A1%3Dzero%200%3Akeys%3D0",
     "rows without a key": PINNED + "&padding=5",
 }
 
@@ -317,7 +318,7 @@ def failing(told):
         (r"return weights\.detach\(\), hidden", "return weights.detach(), ~hidden", "nothing_that_is_hidden"),
         (r"undefined\[1, :, .*\] = True", "", "rows_without_a_key"),
     ],
-)  # fmt: skip
+)
 def test_a_pasted_case_fails_when_something_changes(right, wrong, name):
     told = PROGRAMS["pytest"](
         shown(Settings(**SMALL | {"padding": (1, 2), "padding_side": "left", "causal": True}), View(item=0))
@@ -348,7 +349,9 @@ def long(monkeypatch, address):
 
 
 @by_language
-@pytest.mark.parametrize(("part", "query", "key"), [("&rows=20,60&columns=0,60", 25, 12), ("", 25, 12)])  # a cell; one of a block of 2 × 2
+@pytest.mark.parametrize(
+    ("part", "query", "key"), [("&rows=20,60&columns=0,60", 25, 12), ("", 25, 12)]
+)  # a cell; one of a block of 2 × 2
 def test_a_program_of_a_long_sequence_computes_the_whole_and_names_the_cell_in_it(part, query, key, language, monkeypatch):
     what, whole = long(monkeypatch, LONG + part)
     told = PROGRAMS[language](what)

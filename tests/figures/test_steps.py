@@ -109,7 +109,9 @@ def test_what_stands_around_the_cells_can_be_left_out(width):
         words = lambda figure: " ".join(text for text, *_ in boxes(figure))  # noqa: E731
         whole, bare = draw(), draw(title=False, labels=False, values=False)
         assert words(whole) and not words(bare) and not printed(bare) and not printed(draw(values=False))
-        assert tensors[0].words not in words(draw(title=False)) and re.sub("[_^]", "", tensors[0].symbol) in words(draw(labels=False))
+        assert tensors[0].words not in words(draw(title=False)) and re.sub("[_^]", "", tensors[0].symbol) in words(
+            draw(labels=False)
+        )
         assert bare.layout.height < min(draw(title=False).layout.height, draw(labels=False).layout.height) < whole.layout.height
         for one, other in zip(heatmaps(whole), heatmaps(bare), strict=True):
             np.testing.assert_array_equal(one.z, other.z)

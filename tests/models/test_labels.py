@@ -58,14 +58,19 @@ def test_bigbird():
 def test_swin(family):
     config = getattr(hf, f"{family}Config")(
         image_size=32, patch_size=2, embed_dim=8, depths=[2, 2], num_heads=[2, 4], window_size=4
-    )  # fmt: skip
+    )
     recording = run(getattr(hf, f"{family}Model")(config), torch.randn(2, 3, 32, 32))
     traces = recording.traces
     assert [trace.shape for trace in traces] == [(32, 2, 16, 16)] * 2 + [(8, 4, 16, 16)] * 2
     assert [trace.tokens.item_name(6) for trace in traces] == [
-        "window (1, 2) of image 0", "shifted window (1, 2) of image 0", "window (1, 0) of image 1", "shifted window (1, 0) of image 1",
-    ]  # fmt: skip
-    assert any("its 32 items are shifted windows of 16 tokens: item 0 is shifted window (0, 0)" in note for note in recording.notes)
+        "window (1, 2) of image 0",
+        "shifted window (1, 2) of image 0",
+        "window (1, 0) of image 1",
+        "shifted window (1, 0) of image 1",
+    ]
+    assert any(
+        "its 32 items are shifted windows of 16 tokens: item 0 is shifted window (0, 0)" in note for note in recording.notes
+    )
 
 
 def test_the_windowed_encoder_of_sam():

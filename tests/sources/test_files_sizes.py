@@ -97,7 +97,9 @@ def recording(count, suffix, calls=None):
     every = Recording((call(),))._arrays()
     every.pop("recording")
     return npz(
-        np.savez, recording=np.frombuffer(data, np.uint8), **{f"{i}.{key}": array for i in range(count) for key, array in every.items()}
+        np.savez,
+        recording=np.frombuffer(data, np.uint8),
+        **{f"{i}.{key}": array for i in range(count) for key, array in every.items()},
     )
 
 
@@ -189,7 +191,9 @@ def test_an_honest_file_is_opened_in_little_more_than_its_own_size(how, tmp_path
     np.save(tmp_path / "file", np.full((18, 1, 1000, 1000), 1e-3, np.float32))  # 72 MB
     megabytes, _, said = measured(tmp_path / "file.npy", how)
     assert "1 opened" in said
-    assert megabytes < (72 if how == "bytes" else 144)  # of bytes nothing is copied, a path is read once; and masks a byte a cell
+    assert megabytes < (
+        72 if how == "bytes" else 144
+    )  # of bytes nothing is copied, a path is read once; and masks a byte a cell
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is counted as Linux tells it")

@@ -27,9 +27,12 @@ def numpy_reference(s):
         if far > within:  # what is shown has a tolerance of its own
             off, bad = float("inf") if off <= within else off, f"The numbers that are shown are not the reference's.{said}"
         return Measured(
-            "nn.MultiheadAttention against the reference, output and weights in float64", off, f"They agree.{said}", bad,
+            "nn.MultiheadAttention against the reference, output and weights in float64",
+            off,
+            f"They agree.{said}",
+            bad,
             tolerance=tolerance,
-        )  # fmt: skip
+        )
     call = s.call
     groups = call.num_heads // call.k.shape[1]
     k = call.k.repeat(groups, axis=1).astype(np.float64)  # [N, H, S, D]
@@ -44,9 +47,12 @@ def numpy_reference(s):
         pairs, what = [*pairs, (s.trace.head_outputs, mixed)], "weights and head outputs"
     off, tolerance = _apart(s, *pairs, among=np.ones_like(s.trace.undefined))
     return Measured(
-        f"{what}, against softmax(scale · q kᵀ + mask) v in NumPy, float64", off, "They agree.", "They follow from other numbers.",
+        f"{what}, against softmax(scale · q kᵀ + mask) v in NumPy, float64",
+        off,
+        "They agree.",
+        "They follow from other numbers.",
         tolerance=tolerance,
-    )  # fmt: skip
+    )
 
 
 @question("layouts", "Batch first and sequence first give the same")
@@ -55,10 +61,12 @@ def layouts(s):
     shapes = first[1].shape == second[1].shape
     off, tolerance = _apart(s, *zip(first, second, strict=True), dtype="float32") if shapes else (float("inf"), 0)
     return Measured(
-        "nn.MultiheadAttention with batch_first=True against the same tokens transposed, with batch_first=False, output and weights", off,
-        "The layout changes shapes and no number.", "They differ: one of them takes items for tokens.",
+        "nn.MultiheadAttention with batch_first=True against the same tokens transposed, with batch_first=False, output and weights",
+        off,
+        "The layout changes shapes and no number.",
+        "They differ: one of them takes items for tokens.",
         tolerance=tolerance,
-    )  # fmt: skip
+    )
 
 
 @question("items", "Batch items do not touch each other")
@@ -77,9 +85,12 @@ def items(s):
     if most is None:
         raise Cannot("Every output is undefined (NaN): none is left to compare.")
     return Measured(
-        f"all other items, before and after one was replaced, for {number(min(N, 8), 'item')}", most, "Not one moved.",
-        "Items leak into each other. Is the layout right: batch_first?", tolerance=0,
-    )  # fmt: skip
+        f"all other items, before and after one was replaced, for {number(min(N, 8), 'item')}",
+        most,
+        "Not one moved.",
+        "Items leak into each other. Is the layout right: batch_first?",
+        tolerance=0,
+    )
 
 
 @question("item_alone", "An item alone gives what it gives in the batch")
@@ -95,9 +106,12 @@ def item_alone(s):
     if most is None:
         raise Cannot("Every output is undefined (NaN): none is left to compare.")
     return Measured(
-        f"each of {number(len(counted), 'item')} by itself, against the batch", most, "They agree.",
-        "What an item gives depends on its company.", tolerance=rounding(s.trace),
-    )  # fmt: skip
+        f"each of {number(len(counted), 'item')} by itself, against the batch",
+        most,
+        "They agree.",
+        "What an item gives depends on its company.",
+        tolerance=rounding(s.trace),
+    )
 
 
 def _only(batch, item, num_heads):
@@ -120,8 +134,11 @@ def no_weights(s):
     off, tolerance = _apart(s, (output, s.before().output))
     return Measured(
         "nn.MultiheadAttention with need_weights=False, which runs scaled_dot_product_attention, against the output shown",
-        off, f"They agree.{_undefined(s)}", "Asking for the weights changes the output.", tolerance=tolerance,
-    )  # fmt: skip
+        off,
+        f"They agree.{_undefined(s)}",
+        "Asking for the weights changes the output.",
+        tolerance=tolerance,
+    )
 
 
 def _fused(s):
@@ -138,9 +155,12 @@ def _fused(s):
     _some_defined(rows)
     off, tolerance = _apart(s, (shown, fused.numpy()), among=rows)
     return Measured(
-        "scaled_dot_product_attention of the recorded q, k and v, in float64, against the head outputs shown", off,
-        f"They agree.{'' if zero else _undefined(s)}", "Asking for the weights changes the output.", tolerance=tolerance,
-    )  # fmt: skip
+        "scaled_dot_product_attention of the recorded q, k and v, in float64, against the head outputs shown",
+        off,
+        f"They agree.{'' if zero else _undefined(s)}",
+        "Asking for the weights changes the output.",
+        tolerance=tolerance,
+    )
 
 
 @question("fast_path", "The fused fast path gives the output that is shown", finite=True)
@@ -164,10 +184,12 @@ def fast_path(s):
     shown = s.before()
     off, tolerance = _apart(s, (output, shown.output), (weights, shown.weights), (without, shown.output))
     return Measured(
-        "nn.MultiheadAttention in eval mode without gradients, with and without weights, against what is shown", off,
-        f"They agree.{_undefined(s)}", "The fast path gives other numbers: in production, without gradients, that is what runs.",
+        "nn.MultiheadAttention in eval mode without gradients, with and without weights, against what is shown",
+        off,
+        f"They agree.{_undefined(s)}",
+        "The fast path gives other numbers: in production, without gradients, that is what runs.",
         tolerance=tolerance,
-    )  # fmt: skip
+    )
 
 
 @question("decoding", "One token at a time with a cache gives what the full pass gives", finite=True)
@@ -191,10 +213,12 @@ def decoding(s):
     added = "" if s.trace.batch.causal else ", with a causal mask added to this layer"
     return Measured(
         f"{number(batch.L, 'step')} with a KV cache against the full pass{added}, relative to the largest output; again with half of the "
-        "tokens as a prompt and one key and value head for all", off, "They agree.",
+        "tokens as a prompt and one key and value head for all",
+        off,
+        "They agree.",
         "Decoding gives other numbers. The causal hint at one query is aligned top-left and shows it the first key only.",
         tolerance=tolerance,
-    )  # fmt: skip
+    )
 
 
 def _decoded_call(s):
@@ -202,7 +226,9 @@ def _decoded_call(s):
     call, positions = s.whole_call, s.trace.tokens.positions
     L, S = call.q.shape[2], call.mask.num_keys
     if positions is None or L != S or call.mask.dense is not None or call.mask.bias is not None:
-        raise Cannot("Decoding needs one sequence that reads itself, under rules that say how they go on: causal, a window, padding.")
+        raise Cannot(
+            "Decoding needs one sequence that reads itself, under rules that say how they go on: causal, a window, padding."
+        )
     full = s.rerun(replace(call, mask=replace(call.mask, causal=True)))
     groups = call.num_heads // call.k.shape[1]
     q, k, v = (x.astype(full.dtype) for x in (call.q, call.k, call.v))  # what was recorded in 16 bits is shown in 32
@@ -213,15 +239,19 @@ def _decoded_call(s):
         hidden = call.mask.hidden(t, t + 1)[..., there]  # [1|N, 1, 1, t + 1 + extra]
         scores = q[:, :, t : t + 1] @ k[:, :, there].swapaxes(2, 3) * call.scale  # [N, H, 1, t + 1 + extra]
         outputs.append(softmax(np.where(hidden, -np.inf, scores)) @ v[:, :, there])  # [N, H, 1, D]
-    spared = full.rules.spared()[..., 0]  # [1|N, 1|H, L]: a number hides every key of theirs, so that they see those to come as well
+    spared = full.rules.spared()[
+        ..., 0
+    ]  # [1|N, 1|H, L]: a number hides every key of theirs, so that they see those to come as well
     rows = ~(full.undefined | spared)
     _some_defined(rows)
     added = "" if call.mask.causal else ", with a causal mask added to this layer"
     return Measured(
         f"{number(L, 'step')} that read the recorded keys and values as they come, against the full pass{added}, head outputs",
-        relative(np.concatenate(outputs, axis=2)[rows], full.head_outputs[rows]), "They agree.", "Decoding gives other numbers.",
+        relative(np.concatenate(outputs, axis=2)[rows], full.head_outputs[rows]),
+        "They agree.",
+        "Decoding gives other numbers.",
         tolerance=rounding(full),
-    )  # fmt: skip
+    )
 
 
 @question("dropout_off", "Dropout is off")
@@ -243,14 +273,18 @@ def deterministic(s):
 
     layer, batch = s.attended
     one, two = (
-        s.attend(layer, batch, dtype=s.dtype, training=s.trace.training, generator=torch.Generator().manual_seed(seed)) for seed in (1, 2)
+        s.attend(layer, batch, dtype=s.dtype, training=s.trace.training, generator=torch.Generator().manual_seed(seed))
+        for seed in (1, 2)
     )
     moved = max(gap(one.output, two.output), gap(one.weights, two.weights))
     mode = "train" if s.trace.training else "eval"
     return Measured(
-        f"two runs in {mode} mode, from two states of the random generator", moved, "Equal to the last bit.",
-        "Two runs differ: dropout is drawn anew each time, or something else is.", tolerance=0,
-    )  # fmt: skip
+        f"two runs in {mode} mode, from two states of the random generator",
+        moved,
+        "Equal to the last bit.",
+        "Two runs differ: dropout is drawn anew each time, or something else is.",
+        tolerance=0,
+    )
 
 
 def _module_dtype(s):
@@ -280,7 +314,7 @@ def _some_defined(rows):
 
 def _undefined(s):
     rows = int(s.trace.undefined.any(axis=1).sum())
-    left = f" {number(rows, 'row')} without a key left out: PyTorch gives NaN there on one path and the output's bias on another."
+    left = (
+        f" {number(rows, 'row')} without a key left out: PyTorch gives NaN there on one path and the output's bias on another."
+    )
     return left if rows else ""
-
-

@@ -86,7 +86,9 @@ def _of_tokens(name, length, width, array, batch_first, means):
 
 def contract_text(trace, batch_first=True):
     """The contract as lines to copy into a docstring or a README."""
-    rows = [(t.name, f"[{t.axes}]", f"[{', '.join(map(str, t.shape))}]", t.dtype, t.means) for t in contract(trace, batch_first)]
+    rows = [
+        (t.name, f"[{t.axes}]", f"[{', '.join(map(str, t.shape))}]", t.dtype, t.means) for t in contract(trace, batch_first)
+    ]
     wide = [max(len(row[i]) for row in rows) for i in range(4)]
     lines = ["  ".join([*(cell.ljust(width) for cell, width in zip(row, wide, strict=False)), row[4]]) for row in rows]
     scale = "" if trace.scale is None else f"scale = {prose(trace.scale, '.6g')}, which multiplies q · k\n"
@@ -111,6 +113,10 @@ def shapes(s):
         shape = getattr(trace, name).shape
         right = tuple(sizes.get(letter, found) for letter, found in zip(letters, shape, strict=False))
         if shape != right or len(shape) != len(letters):
-            bad.append(f"{name} is {list(shape)}, and [{', '.join(letters)}] is {[sizes.get(letter, '?') for letter in letters]}")
+            bad.append(
+                f"{name} is {list(shape)}, and [{', '.join(letters)}] is {[sizes.get(letter, '?') for letter in letters]}"
+            )
     said = ", ".join(f"{letter} {size}" for letter, size in sizes.items() if letter != "C")
-    return Measured(f"the shapes of {known} tensors, against {said}", len(bad), "All of them agree.", f"{'; '.join(bad)}.", tolerance=0)
+    return Measured(
+        f"the shapes of {known} tensors, against {said}", len(bad), "All of them agree.", f"{'; '.join(bad)}.", tolerance=0
+    )

@@ -71,7 +71,9 @@ def gradcheck(s):
     import torch
 
     if s.trace.undefined.any():
-        raise Cannot("Some queries have no key: what is NaN has no derivative. “Every query has a key that it may see” says which.")
+        raise Cannot(
+            "Some queries have no key: what is NaN has no derivative. “Every query has a key that it may see” says which."
+        )
     if s.trace.nonfinite.any():
         raise Cannot("Some rows of weights are not finite, though all that came in is: what is NaN has no derivative.")
     N, L = (min(size, few) for size, few in zip(s.real.shape, (FEW_ITEMS, FEW_TOKENS), strict=True))
@@ -138,10 +140,12 @@ def gradients_finite(s):
     if not s.trace.undefined.any():
         why = "One number that overflows is enough, since 0 · NaN is NaN."
     return Measured(
-        f"derivatives of the mean square of real outputs by {', '.join(bad)}", sum(bad.values()), f"All are. {loss}.",
+        f"derivatives of the mean square of real outputs by {', '.join(bad)}",
+        sum(bad.values()),
+        f"All are. {loss}.",
         f"{loss}. Not finite: {where}. {why}",
         tolerance=0,
-    )  # fmt: skip
+    )
 
 
 @question("gradients_padding", "No gradient reaches a padded token", finite=True)
@@ -156,9 +160,11 @@ def gradients_padding(s):
     most = max(float(np.abs(array).max()) for array in read)
     return Measured(
         f"derivatives of the mean square of real outputs by {number(int(padded.sum()), 'padded token')}, against 0",
-        float("inf") if np.isnan(most) else most, "Every one is 0.",
-        "NaN reaches the padded tokens." if np.isnan(most) else "The layer learns from its padding.", tolerance=0,
-    )  # fmt: skip
+        float("inf") if np.isnan(most) else most,
+        "Every one is 0.",
+        "NaN reaches the padded tokens." if np.isnan(most) else "The layer learns from its padding.",
+        tolerance=0,
+    )
 
 
 @question("gradients_heads", "Every head learns", finite=True)
@@ -166,16 +172,20 @@ def gradients_heads(s):
     norms = head_norms(s)
     if not np.isfinite(norms).all():
         raise Cannot("Gradients are not finite: there are no norms to compare.")
-    listed = ", ".join(f"{head}: {prose(norm, '.3g')}" for head, norm in enumerate(norms[:32])) + (", …" if len(norms) > 32 else "")
+    listed = ", ".join(f"{head}: {prose(norm, '.3g')}" for head, norm in enumerate(norms[:32])) + (
+        ", …" if len(norms) > 32 else ""
+    )
     share = float(norms.min() / norms.max()) if norms.max() else 0.0
     dead = np.flatnonzero(norms <= NOISE * norms.max()) if norms.max() else np.arange(len(norms))
     whose = "its rows of Wq, Wk, Wv, its columns of out_proj.weight" if s.has_layer else "by its q, k and v"
     return Measured(
-        f"the smallest norm of a head's gradients ({whose}), relative to the largest", share,
+        f"the smallest norm of a head's gradients ({whose}), relative to the largest",
+        share,
         f"Norms by head: {listed}.",
-        f"No gradient reaches {number(len(dead), 'head')}: {', '.join(map(str, dead[:16]))}. By head: {listed}.", least=NOISE,
+        f"No gradient reaches {number(len(dead), 'head')}: {', '.join(map(str, dead[:16]))}. By head: {listed}.",
+        least=NOISE,
         by_head=tuple(norms.tolist()),
-    )  # fmt: skip
+    )
 
 
 def head_norms(s):

@@ -16,9 +16,11 @@ def input_shape(s):
     value = key if batch.value is None else batch.value
     N, L, S = batch.N, batch.L, batch.S
     right = {
-        "query": (batch.query, (N, L, layer.embed_dim)), "key": (key, (N, S, layer.kdim)), "value": (value, (N, S, layer.vdim)),
+        "query": (batch.query, (N, L, layer.embed_dim)),
+        "key": (key, (N, S, layer.kdim)),
+        "value": (value, (N, S, layer.vdim)),
         "key_padding_mask": (batch.key_padding_mask, (N, S)),
-    }  # fmt: skip
+    }
     if batch.attn_mask is not None:
         right["attn_mask"] = batch.attn_mask, (L, S) if batch.attn_mask.ndim == 2 else (N * layer.num_heads, L, S)
     bad = [
@@ -28,14 +30,22 @@ def input_shape(s):
     ]
     good = f"query {list(batch.query.shape)}, key {list(key.shape)}, value {list(value.shape)}, of {batch.query.dtype}, batch first."
     return Measured(
-        "query, key, value and masks, against embed_dim, kdim, vdim, N, L and S", len(bad), good, f"{'; '.join(bad)}.", tolerance=0
+        "query, key, value and masks, against embed_dim, kdim, vdim, N, L and S",
+        len(bad),
+        good,
+        f"{'; '.join(bad)}.",
+        tolerance=0,
     )
 
 
 @question("input_values", "No number of the input or of the weights is missing or infinite")
 def input_values(s):
     arrays, what = _numbers(s)
-    weights = list(s.trace.layer.weights.values()) if s.trace.layer is not None else [x for x in s.trace.out_proj or () if x is not None]
+    weights = (
+        list(s.trace.layer.weights.values())
+        if s.trace.layer is not None
+        else [x for x in s.trace.out_proj or () if x is not None]
+    )
     arrays, what = arrays + weights, f"{what}{' and of the weights' if weights else ''}"
     missing = sum(int(np.isnan(array).sum()) for array in arrays)
     infinite = sum(int(np.isinf(array).sum()) for array in arrays)
@@ -61,9 +71,12 @@ def input_range(s):
     numbers = flat.min(), flat.max(), flat.mean(), flat.std()
     said = fill("From {:.4g} to {:.4g}, mean {:.4g}, standard deviation {:.4g}.", *numbers)
     return Measured(
-        f"the largest of {what}, against √(largest {s.dtype}): a score multiplies two of such numbers", float(np.abs(flat).max()), said,
-        f"{said} A score multiplies two of such numbers, and the product is beyond {s.dtype}: normalise the input.", tolerance=most,
-    )  # fmt: skip
+        f"the largest of {what}, against √(largest {s.dtype}): a score multiplies two of such numbers",
+        float(np.abs(flat).max()),
+        said,
+        f"{said} A score multiplies two of such numbers, and the product is beyond {s.dtype}: normalise the input.",
+        tolerance=most,
+    )
 
 
 @question("order", "Order counts only where the input or a mask holds it", finite=True)
@@ -81,7 +94,9 @@ def order(s):
         mask = hidden if added is None else np.where(hidden, -np.inf, added[..., : batch.S].astype(np.float32))  # [N, H, L, S]
         mask = mask[:, :, here][..., there].reshape(N * H, L, batch.S)
         changed = {name: getattr(batch, name)[:, there] for name in ("key", "value") if getattr(batch, name) is not None}
-        permuted = replace(batch, query=batch.query[:, here], **changed, attn_mask=mask, key_padding_mask=None, causal=False, window=None)
+        permuted = replace(
+            batch, query=batch.query[:, here], **changed, attn_mask=mask, key_padding_mask=None, causal=False, window=None
+        )
         before, after = s.before(), s.attend(layer, permuted, dtype=s.dtype)
     else:
         call = s.call
@@ -102,9 +117,11 @@ def order(s):
     come = come[~rows[:, :, here].any(axis=1)]
     return Measured(
         "what comes out of permuted tokens, with the masks permuted alike, against what came out before, permuted",
-        relative(come, seen), "The layer itself knows no order: it is in positions that the input carries, and in the masks.",
-        "The layer mixes up tokens: were heads split or joined by reshape without transpose?", tolerance=rounding(s.trace),
-    )  # fmt: skip
+        relative(come, seen),
+        "The layer itself knows no order: it is in positions that the input carries, and in the masks.",
+        "The layer mixes up tokens: were heads split or joined by reshape without transpose?",
+        tolerance=rounding(s.trace),
+    )
 
 
 def _numbers(s):
@@ -113,6 +130,6 @@ def _numbers(s):
         batch = s.trace.batch
         return [x for x in (batch.query, batch.key, batch.value) if x is not None], "the input"
     call = s.call
-    return [x for x in (call.q, call.k, call.v) if x is not None], f"q, k{'' if call.v is None else ' and v'} (the input is not known)"
-
-
+    return [
+        x for x in (call.q, call.k, call.v) if x is not None
+    ], f"q, k{'' if call.v is None else ' and v'} (the input is not known)"

@@ -29,9 +29,12 @@ def row_sums(s):
     if odd:
         known = ", though all that came in is finite: do scores overflow?" if trace.has("q") else "."
         return Measured(
-            f"{number(len(rows), 'row')} of probabilities over S, against 1", float("inf"), "",
-            f"{number(odd, 'row')} of them {'hold' if odd > 1 else 'holds'} NaN or an infinite number{known}", tolerance=0,
-        )  # fmt: skip
+            f"{number(len(rows), 'row')} of probabilities over S, against 1",
+            float("inf"),
+            "",
+            f"{number(odd, 'row')} of them {'hold' if odd > 1 else 'holds'} NaN or an infinite number{known}",
+            tolerance=0,
+        )
     tolerance = SUMS[s.dtype] if trace.has("q") else CLOSE[s.dtype]
     left = int(trace.undefined.sum())
     said = f" {number(left, 'undefined row')} left out." if left else ""
@@ -39,10 +42,13 @@ def row_sums(s):
     dropout = " Before dropout: after it they need not." if trace.has("dropped") and trace.dropped is not None else ""
     off = off if negative >= 0 else float("inf")
     return Measured(
-        f"{number(len(rows), 'row')} of probabilities over S, against 1", off, f"All do.{dropout}{said}",
+        f"{number(len(rows), 'row')} of probabilities over S, against 1",
+        off,
+        f"All do.{dropout}{said}",
         fill("They run from {:.6g} to {:.6g}, the smallest weight is {:.3g}.", sums.min(), sums.max(), negative)
-        + " Is the softmax over another axis than the keys, or is something applied after it?", tolerance=tolerance,
-    )  # fmt: skip
+        + " Is the softmax over another axis than the keys, or is something applied after it?",
+        tolerance=tolerance,
+    )
 
 
 @question("mean_weights", "The average is the mean of the heads")
@@ -55,16 +61,20 @@ def mean_weights(s):
     heads = trace.weights.shape[1]
     return Measured(
         f"the average that is shown, against the sum over {number(heads, 'head')} divided by {heads}, relative to the largest",
-        relative(trace.mean_weights, mean), "It is.", "It is another: a sum, an average over another axis, or one of other weights.",
+        relative(trace.mean_weights, mean),
+        "It is.",
+        "It is another: a sum, an average over another axis, or one of other weights.",
         tolerance=ROUNDING[s.dtype],
-    )  # fmt: skip
+    )
 
 
 @question("no_key", "Every query has a key that it may see")
 def no_key(s):
     real = np.broadcast_to(s.real[:, None], s.trace.undefined.shape)  # [N, H, L]
     here, padded = s.trace.undefined & real, s.trace.undefined & ~real
-    why = " have none and are undefined (NaN)" if s.trace.has("q") else ": the maps hold no number (NaN), and why they do not say"
+    why = (
+        " have none and are undefined (NaN)" if s.trace.has("q") else ": the maps hold no number (NaN), and why they do not say"
+    )
     said = [
         f"{number(int(rows.sum()), 'row')} of {what}{why}, in batch "
         f"{_items(np.flatnonzero(rows.any(axis=(1, 2))))}{_harm_of_no_key(s.trace, rows, rows is padded and s.trace.has('q'))}."
@@ -72,9 +82,12 @@ def no_key(s):
         if rows.any()
     ]
     return Measured(
-        "rows (batch item, head, query) whose every key is hidden, padded queries counted as well", int((here | padded).sum()),
-        "Each has one.", " ".join(said), tolerance=0,
-    )  # fmt: skip
+        "rows (batch item, head, query) whose every key is hidden, padded queries counted as well",
+        int((here | padded).sum()),
+        "Each has one.",
+        " ".join(said),
+        tolerance=0,
+    )
 
 
 def _harm_of_no_key(trace, rows, padded):
@@ -119,9 +132,12 @@ def mask_content(s):
         if rows.any():
             most = max(most, gap(result(after)[rows], before[rows]))
     return Measured(
-        f"rows of queries that may not see a key, before and after it was replaced, for {number(len(keys), 'key')}", most,
-        "Not one moved.", "Queries are moved by a key that is hidden from them.", tolerance=0,
-    )  # fmt: skip
+        f"rows of queries that may not see a key, before and after it was replaced, for {number(len(keys), 'key')}",
+        most,
+        "Not one moved.",
+        "Queries are moved by a key that is hidden from them.",
+        tolerance=0,
+    )
 
 
 @question("padding_weight", "A padded key has weight exactly 0")
@@ -134,7 +150,9 @@ def padding_weight(s):
         raise Cannot("Every query of the padded items is undefined: no weight is left to look at.")
     most = float(np.abs(s.trace.weights[padded]).max())
     bad = "Padding is read. Is True for “may not attend”, and was the mask given as key_padding_mask?"
-    return Measured(f"{int(padded.sum()):,} cells over padded keys, in every head, against 0", most, "Every one is 0.", bad, tolerance=0)
+    return Measured(
+        f"{int(padded.sum()):,} cells over padded keys, in every head, against 0", most, "Every one is 0.", bad, tolerance=0
+    )
 
 
 @question("padding_content", "What stands in the padding moves nothing", finite=True)
@@ -162,9 +180,12 @@ def padding_length(s):
         mask = call.mask.settled()  # more padding is hidden from every query, also where a number hides all other keys
         N, S = len(call.k), mask.num_keys
         mask = replace(
-            mask, num_keys=S + LONGER, padded=_in_front(_or(mask.padded, (N, S), False), True, 1),
-            dense=_in_front(mask.dense, False, 3), bias=_in_front(mask.bias, 0, 3),
-        )  # fmt: skip
+            mask,
+            num_keys=S + LONGER,
+            padded=_in_front(_or(mask.padded, (N, S), False), True, 1),
+            dense=_in_front(mask.dense, False, 3),
+            bias=_in_front(mask.bias, 0, 3),
+        )
         k, v = (None if x is None else _in_front(x, 9, 2) for x in (call.k, call.v))
         tokens = replace(call.tokens, keys=tuple(("+",) * LONGER + item for item in call.tokens.keys), positions=None)
         longer, skipped = s.rerun(replace(call, k=k, v=v, mask=mask, tokens=tokens)), 0
@@ -176,9 +197,11 @@ def padding_length(s):
     moved = relative(there[rows], here[rows])
     return Measured(
         f"{number(int(rows.sum()), 'real query', 'real queries')}, with and without {LONGER} more tokens of padding in front of every item",
-        moved, "They stay as they were.", "Real queries change with the length of the padding: results would depend on the batch.",
+        moved,
+        "They stay as they were.",
+        "Real queries change with the length of the padding: results would depend on the batch.",
         tolerance=rounding(trace),
-    )  # fmt: skip
+    )
 
 
 def _longer(batch):
@@ -235,7 +258,9 @@ def causality(s):
         by = "" if moved is None else prose(moved, ".3g")
         how = f" Replacing token {last} moves those before it by up to {by} times the largest number." if by else ""
         compared = f"the queries before token {last}, before and after it was replaced"
-        raise Cannot(f"This layer is not causal: queries may see what comes later, and nothing is to hold.{how}", compared, moved)
+        raise Cannot(
+            f"This layer is not causal: queries may see what comes later, and nothing is to hold.{how}", compared, moved
+        )
     most, cuts = 0.0, [cut for cut in spread(S) if cut > 0]
     for cut in cuts:  # everything from here on is replaced
         where = np.zeros((len(before), mask.shape[3]), bool)
@@ -245,10 +270,12 @@ def causality(s):
         if rows.any():
             most = max(most, gap(result(after)[rows], before[rows]))
     return Measured(
-        f"all queries before a token, before and after it and all that follows were replaced, at {number(len(cuts), 'place')}", most,
-        "Not one moved.", "Queries see what comes later. Is the mask the right way round (True = may not attend), or only hinted at?",
+        f"all queries before a token, before and after it and all that follows were replaced, at {number(len(cuts), 'place')}",
+        most,
+        "Not one moved.",
+        "Queries see what comes later. Is the mask the right way round (True = may not attend), or only hinted at?",
         tolerance=0,
-    )  # fmt: skip
+    )
 
 
 def _some(rows):

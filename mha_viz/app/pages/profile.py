@@ -27,7 +27,11 @@ FILE = "profile.json"  # what is measured here is called where it is saved
 FIELDS = {  # name: (how it is asked for, label, help)
     "embed_dim": (number_field, "embed_dim", "The same for all head counts: more heads are smaller ones."),
     "num_heads": (st.text_input, "heads", "Head counts, with commas between. Each must divide embed_dim."),
-    "seq_len": (st.text_input, "lengths", "Tokens of the sequences, with commas between. What would not fit into memory is left out."),
+    "seq_len": (
+        st.text_input,
+        "lengths",
+        "Tokens of the sequences, with commas between. What would not fit into memory is left out.",
+    ),
     "batch_size": (number_field, "batch_size", "Sequences in one call."),
     "need_weights": ((BOTH, "on", "off"), "need_weights", "With the maps returned, without, or each point both ways."),
     "mask": (("none", "causal", "padding"), "mask", "Causal, or the last quarter of the keys padded."),

@@ -261,7 +261,9 @@ def checks(walked):
     st.markdown("\n".join(["| verdict | check | what was compared | figure | limit |", "|---|---|---|---|---|", *lines]))
 
     more = "More checks, of the whole layer: padding, causality, gradients, dropout, the fast path"
-    st.page_link("mha_viz/app/pages/validate.py", label=more, icon=":material/fact_check:", query_params=st.session_state.address)
+    st.page_link(
+        "mha_viz/app/pages/validate.py", label=more, icon=":material/fact_check:", query_params=st.session_state.address
+    )
 
 
 def written(number):

@@ -40,22 +40,30 @@ class FilePanel(Panel):
     def sidebar(self):
         """The upload, and a choice among what was opened before."""
         st.file_uploader(
-            "Open a file", TYPES, key="upload", on_change=heard(take_upload, "upload"),
+            "Open a file",
+            TYPES,
+            key="upload",
+            on_change=heard(take_upload, "upload"),
             help="A recording (recording.save), weights (a state_dict as .safetensors or .pt), or attention maps (.npy, .npz, "
             ".safetensors) from any framework. A token list (.txt, .json) names the rows and columns of what is open, a list for "
             "each batch item or one for all; a blank line begins the next. Nothing leaves this machine. Larger files: "
             "python -m mha_viz run FILE.",
-        )  # fmt: skip
+        )
         opened, name = st.session_state.setdefault("opened", {}), current()
         if name is not None and opened[name][0].kind == "weights":
             st.file_uploader(
-                "An input for these weights", TYPES[:5], key="input_upload", on_change=heard(take_input, "input_upload"),
+                "An input for these weights",
+                TYPES[:5],
+                key="input_upload",
+                on_change=heard(take_input, "input_upload"),
                 help="[N, L, E], as .npy, or named query in .npz or .safetensors. Until then they read random numbers.",
-            )  # fmt: skip
+            )
         if len(opened) > 1:
             field(st.selectbox, "opened", "opened_file", name, show, options=list(opened))
         if name is not None:
-            st.button("Close this file", key="close_file", on_click=heard(close_file), args=(name,), help="It gives its memory back.")
+            st.button(
+                "Close this file", key="close_file", on_click=heard(close_file), args=(name,), help="It gives its memory back."
+            )
 
     def open(self, settings):
         """The Source of an opened file, None where it is not open in this session."""
@@ -73,7 +81,9 @@ class FilePanel(Panel):
 
     def nothing(self):
         name = looking().form.value("file")
-        gone = f"**{plain(name)}** is not open in this session: an address names a file and does not hold it.  \n" if name else ""
+        gone = (
+            f"**{plain(name)}** is not open in this session: an address names a file and does not hold it.  \n" if name else ""
+        )
         return f"{gone}Open a file on the left: a recording of your own model, its weights, or its attention maps."
 
     def about(self, looked):
@@ -255,7 +265,12 @@ def show(name):
     place = {}
     if cause is not None:
         cell = None if cause.query is None else (cause.query, None)
-        place = {"layer": cause.trace or 0, "item": cause.item or 0, "head": cause.head, "cell": cell}  # outside attention the first
+        place = {
+            "layer": cause.trace or 0,
+            "item": cause.item or 0,
+            "head": cause.head,
+            "cell": cell,
+        }  # outside attention the first
     look.display = Display(View(**place))
 
 
@@ -307,11 +322,14 @@ def answer_with(key, answer):
 def known_output(found):
     """What numbers in weights cannot say, an output that is known for an input can."""
     st.file_uploader(
-        "Something known tells what is not: query and output of one layer, in one .npz or .safetensors", TYPES[:5], key="known",
-        on_change=heard(try_answers, "known"), args=(found,),
+        "Something known tells what is not: query and output of one layer, in one .npz or .safetensors",
+        TYPES[:5],
+        key="known",
+        on_change=heard(try_answers, "known"),
+        args=(found,),
         help="What one attention layer of the model was given, query [N, L, E], and what it gave after its output projection, output. "
         "Every combination of answers is run on it.",
-    )  # fmt: skip
+    )
     if st.session_state.get("fitted"):
         st.success(plain(st.session_state.fitted), icon=":material/check:")
 

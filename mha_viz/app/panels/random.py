@@ -188,7 +188,15 @@ def sizes():
         H = num_heads(E)
     st.html(f"<p class='head-dim' role='status'>{head_dim_in_words(E, H)}</p>")
     about = "Offer no other num_heads."
-    show("divisors", st.checkbox, "only heads that divide", looking().display.switches.divisors, "visible", rerun=SIZES, help=about)
+    show(
+        "divisors",
+        st.checkbox,
+        "only heads that divide",
+        looking().display.switches.divisors,
+        "visible",
+        rerun=SIZES,
+        help=about,
+    )
 
 
 def num_heads(E):

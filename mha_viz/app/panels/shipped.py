@@ -64,7 +64,9 @@ class ShippedPanel(Panel):
         return Source(self.kind.called(settings), recording.traces, settings, tuple(recording.notes))
 
     def title(self, settings):
-        return MODELS[settings.model].title + ("" if settings.snapshot is None else f", after {settings.snapshot:,} steps of training")
+        return MODELS[settings.model].title + (
+            "" if settings.snapshot is None else f", after {settings.snapshot:,} steps of training"
+        )
 
     def about(self, looked):
         """What the model is, how well it does, its training, and what it answers here."""
@@ -225,7 +227,9 @@ def loss(value):
 def change(before, after, digits=3):
     if before == after or isnan(after):
         return ""
-    return f" (unchanged model {loss(before) if digits == 4 else f'{before:.{digits}f}'}, {prose(after - before, f'+.{digits}f')})"
+    return (
+        f" (unchanged model {loss(before) if digits == 4 else f'{before:.{digits}f}'}, {prose(after - before, f'+.{digits}f')})"
+    )
 
 
 def roles(s):

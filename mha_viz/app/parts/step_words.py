@@ -23,7 +23,9 @@ def told(step, walked, trace):
     by = f"A sum of {D} products grows with √{D}; divided by it, scores keep their spread whatever the head's size."
     if trace.scale is not None and not by_root(trace):
         by = f"This model multiplies by {trace.scale:.4g}, and not by 1 / √{D}."
-    projected = "" if trace.layer is not None else " As the model made it: after its projection, and turned where it turns by position."
+    projected = (
+        "" if trace.layer is not None else " As the model made it: after its projection, and turned where it turns by position."
+    )
     extra = f" The last of them, {' and '.join(names)}, are made of no token and always seen." if names else ""
     return {
         "input": "Token representations shared across all heads: every head reads the whole row, none reads a slice of it.",
@@ -53,7 +55,7 @@ def told(step, walked, trace):
         "An average of the weights, put in place of the heads, would not give this row.",
         "output": "A representation combining what all heads found: as wide as the token that came in, at the same place.",
         "validate": "What has to hold of this query, whatever the numbers are.",
-    }[step]  # fmt: skip
+    }[step]
 
 
 def formulas(step, walked, trace):
@@ -259,4 +261,6 @@ def _sum_of_parts(walked, trace):
     parts, output = walked.tensors["project"]
     values = [_bracketed(value, parts.alone(row)) for row, value in enumerate(parts.values[:, 0])]
     shown = values if len(values) <= 4 else [*values[:2], r"\ldots", values[-1]]
-    return rf"\mathrm{{output}}_{{{walked.query}, 0}} = {' + '.join(shown)} = {_tex(float(output.values[0, 0]), output.alone(0))}"
+    return (
+        rf"\mathrm{{output}}_{{{walked.query}, 0}} = {' + '.join(shown)} = {_tex(float(output.values[0, 0]), output.alone(0))}"
+    )

@@ -27,7 +27,9 @@ def what_if(text, num_heads, change, about):
     off = {(layer, head): way for layer, one in given.items() for head, way in one.off}
 
     def put(name, widget, label, value, **options):
-        return field(widget, label, f"what_if_{name}", waiting.get(name, value), take, (num_heads, change, text), about, **options)
+        return field(
+            widget, label, f"what_if_{name}", waiting.get(name, value), take, (num_heads, change, text), about, **options
+        )
 
     several = len(num_heads) > 1
     heads = [(layer, head) for layer, count in num_heads.items() for head in range(count)]
@@ -47,9 +49,12 @@ def what_if(text, num_heads, change, about):
         help=f"Positions that no query may read {where}: “3, 4”.",
     )
     put(
-        "temperature", number_field, "temperature", first.temperature,
+        "temperature",
+        number_field,
+        "temperature",
+        first.temperature,
         help="Divides the scores before the softmax: below 1 sharper, above 1 flatter.",
-    )  # fmt: skip
+    )
     if state.get("wrong_what_if") is not None:
         say_with_mends(state.wrong_what_if, lambda right: mend(right, num_heads, change, text), key="wrong_what_if", of=about)
     if text:

@@ -138,8 +138,9 @@ def keep(run, attended, layout=None):
             extra, mask, k, v = ("sink",), *_sunk(attended.scores.sink, mask, k, v, groups)
             run.note(
                 'a sink stands beside the keys in its softmax: the column "sink", which multiplies no value. Without it the weights of a '
-                "query sum to less than 1.", name,
-            )  # fmt: skip
+                "query sum to less than 1.",
+                name,
+            )
         q = _times(q, attended.scores, groups)
     except Unclear:
         run.note('the axes of its attention cannot be told; pass layout, such as layout="NHLD".', name)
@@ -157,7 +158,9 @@ def keep(run, attended, layout=None):
         zero = zero or attended.dropped
     else:
         if attended.weights.version != version(attended.weights.given[0]) and attended.scores.changed is None:
-            weights = weights_of(q, k, mask, scale, [(0, L)]).to(weights.dtype)  # as they were before they were changed in place
+            weights = weights_of(q, k, mask, scale, [(0, L)]).to(
+                weights.dtype
+            )  # as they were before they were changed in place
         shown = weights.masked_fill((weights == 0).all(dim=-1, keepdim=True), torch.nan)  # flex_attention gives 0 to such rows
         zero = used is not None and not extra and _zeroed(shown, used)
         used = None if used is None or zero else _beside(used, len(extra))
@@ -200,7 +203,9 @@ def _say_parts(run, attended, N, L, places):
     name, plural = run.names[attended.module], "s" if L > 1 else ""
     if places.parts is not None:
         within = "" if places.numbers(0) is not None else " Tokens are numbered within each."
-        run.note(f"its {N} items are {places.parts.kind}s of {L} token{plural}: item 0 is {places.parts.name(0)}.{within}", name)
+        run.note(
+            f"its {N} items are {places.parts.kind}s of {L} token{plural}: item 0 is {places.parts.name(0)}.{within}", name
+        )
         return
     given = run.inputs[0] if run.inputs else ()
     mapped = len(attended.result[1]) > attended.rank  # by torch.vmap, whose items are the caller's
@@ -209,8 +214,9 @@ def _say_parts(run, attended, N, L, places):
         each, items = N // own, "item" if own == 1 else "items"
         run.note(
             f"its {N} items are {each} parts of {L} tokens, such as windows, of each of {own} batch {items}: item i is part i mod {each} "
-            f"of batch item i // {each}, and its tokens are numbered within the part.", name,
-        )  # fmt: skip
+            f"of batch item i // {each}, and its tokens are numbered within the part.",
+            name,
+        )
 
 
 def _rows(run, attended, items, heads, queries, N):
@@ -239,8 +245,9 @@ def _say_changed(run, weights, name):
     how = " and ".join(weights.changed) or "something that was not seen, such as another dtype in between,"
     run.note(
         f"weights are changed by {how} after softmax. The maps show what multiplied the values; the softmax is beside it "
-        "(probabilities).", name,
-    )  # fmt: skip
+        "(probabilities).",
+        name,
+    )
 
 
 def _found(run, attended):
@@ -309,9 +316,10 @@ def _arranged(attended, items, heads, queries):
     softmax, used = (
         pair and arranged(*pair, [items, heads, queries, columns]).expand(*counts, -1, -1)
         for pair, columns in (
-            (attended.weights and attended.weights.given, keys if sink is None else [sink.wide]), (attended.used, keys),
+            (attended.weights and attended.weights.given, keys if sink is None else [sink.wide]),
+            (attended.used, keys),
         )
-    )  # fmt: skip
+    )
     if sink is not None and sink.start:
         softmax = softmax.roll(-1, -1)  # a sink is the last column here
     return q, k, v, softmax, used, result

@@ -99,11 +99,14 @@ def from_fast_layer(run, layer, given):
         if mask is not None and mask.dtype != torch.bool and split(mask)[1] is not None:
             run.note(
                 f"the fast path reads {name} as yes or no. Each of its numbers that is not 0 hides a key, where in training the number "
-                "would be added to the scores.", run.names[module],
-            )  # fmt: skip
+                "would be added to the scores.",
+                run.names[module],
+            )
     padding, attn_mask = (mask if mask is None or mask.dtype == torch.bool else mask != 0 for mask in (padding, attn_mask))
     x = layer.norm1(src) if layer.norm_first else src
-    multihead(run, module, (x, x, x), True, module.num_heads, parameters(module), False, padding, attn_mask, 0.0, None, read=read)
+    multihead(
+        run, module, (x, x, x), True, module.num_heads, parameters(module), False, padding, attn_mask, 0.0, None, read=read
+    )
 
 
 def from_function(run, module, args, kwargs, output):
@@ -194,8 +197,9 @@ def _say_ignored(run, module):
     """Say that the hint is_causal was given alone: the slow path refuses it, so this was the fast one."""
     run.note(
         "is_causal=True was given without a mask. PyTorch's fast path ignores it, so every query saw every key; give the causal mask "
-        "as well.", run.names[module],
-    )  # fmt: skip
+        "as well.",
+        run.names[module],
+    )
 
 
 def _say_layout(run, module, given, query):
@@ -210,8 +214,9 @@ def _say_layout(run, module, given, query):
         plural = "s" if L > 1 else ""
         run.note(
             f"its input [{L}, {N}, {E}] is read as {N} items of {L} token{plural}, since batch_first is False. If it holds {L} "
-            f"item{plural} of {N} tokens, set batch_first=True or pass it transposed.", run.names[module],
-        )  # fmt: skip
+            f"item{plural} of {N} tokens, set batch_first=True or pass it transposed.",
+            run.names[module],
+        )
 
 
 def _rows(run, read, items_first):

@@ -161,7 +161,9 @@ class Run:
         """Say so where this module's own output is ``off``, relative to its largest number, from what follows from what is kept."""
         if off > close(dtype):
             how = f"by {prose(off, '.2g')} of its largest number" if off < float("inf") else "in which numbers are finite"
-            self.note(f"the model's own output differs {how} from what follows from q, k, v and the mask that are recorded.", name)
+            self.note(
+                f"the model's own output differs {how} from what follows from q, k, v and the mask that are recorded.", name
+            )
 
     def called(self, module):
         """Count a call of ``module``."""
@@ -209,7 +211,9 @@ class Run:
         rows = min(L, self.filters.max_length or L)
         full = N, L, mask.num_keys
         mask = masks.for_items(mask, N)
-        arrays = {"q": q, "k": k, "v": v} if maps is None else {"weights": maps} if used is None else {"weights": maps, "used": used}
+        arrays = (
+            {"q": q, "k": k, "v": v} if maps is None else {"weights": maps} if used is None else {"weights": maps, "used": used}
+        )
         itemsize = 4 if q.dtype is torch.bfloat16 else q.element_size()
 
         projection = 0 if out is None or self._projection(*out) in self.projections else sum(map(_bytes, out))

@@ -65,7 +65,10 @@ def find_sites(names):
             for triple in APART:
                 if part == triple[0] and all(_join(above, f"{other}.{last}") in dotted for other in triple[1:2]):
                     found.setdefault(
-                        above, _site(above, SEPARATE, _roles(above, dict(zip("qkv", triple, strict=True)), last), dotted, ordered, last)
+                        above,
+                        _site(
+                            above, SEPARATE, _roles(above, dict(zip("qkv", triple, strict=True)), last), dotted, ordered, last
+                        ),
                     )
             if part in TOGETHER:
                 found.setdefault(above, _site(above, PACKED, _roles(above, {"qkv": part}, last), dotted, ordered, last))

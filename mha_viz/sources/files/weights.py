@@ -228,7 +228,11 @@ def look_at_weights(file, tensors):
 def _check_types(site, tensors):
     for name in site.names.values():
         if not tensors[name].floating:
-            raise Wrong(name, tensors[name].dtype, f"must be of one of the types {', '.join(FLOATING)}: weights are numbers as they are.")
+            raise Wrong(
+                name,
+                tensors[name].dtype,
+                f"must be of one of the types {', '.join(FLOATING)}: weights are numbers as they are.",
+            )
 
 
 def _check_own(shapes):

@@ -53,7 +53,9 @@ def load(name):
             return _load(name, folder, config, options)
 
     def refuse(available):
-        rule = f"would take {size / 2**30:.1f} GiB in float32, and {available / 2**31:.1f} GiB may be used, half of what is free."
+        rule = (
+            f"would take {size / 2**30:.1f} GiB in float32, and {available / 2**31:.1f} GiB may be used, half of what is free."
+        )
         raise Wrong("name", name, rule, others(name))
 
     return BUDGET.kept(("pretrained model", name), make, size, refuse, most=2)

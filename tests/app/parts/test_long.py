@@ -74,7 +74,10 @@ def test_rows_and_columns_can_be_typed():
     assert "must be a first number and one beyond the last" in at.error[0].value and held(at)["view_rows"] == "30, 10"
     assert "exact: queries 10–29" in words(at)
     set_to(at, "view_rows", "300, 400")
-    assert "points to 300, and there are 300, from 0 to 299" in unescaped(at.error[0].value) and held(at)["view_rows"] == "300, 400"
+    assert (
+        "points to 300, and there are 300, from 0 to 299" in unescaped(at.error[0].value)
+        and held(at)["view_rows"] == "300, 400"
+    )
     assert "exact: queries 10–29" in words(at) and at.query_params["rows"] == "10,30"
     press(at, "Whole map")
     assert "queries 0–299, keys 0–299" in words(at) and "rows" not in at.query_params
@@ -113,7 +116,11 @@ def test_statistics_are_read_from_all_rows_when_they_are_asked_for():
     at.session_state.statistics = True
     at.run()
     table = at.dataframe[0].value
-    assert list(table["head"]) == [0, 1, 2, 3] and table["entropy"].notna().all() and table["contribution"].sum() == pytest.approx(1)
+    assert (
+        list(table["head"]) == [0, 1, 2, 3]
+        and table["entropy"].notna().all()
+        and table["contribution"].sum() == pytest.approx(1)
+    )
 
 
 def test_a_number_is_opened_from_its_row_alone():
@@ -161,7 +168,9 @@ def test_every_layer_is_there_in_small_while_somebody_looks(tmp_path, monkeypatc
     small = figure(at, "overview")
     names = [f"layer {i} head {h}" for i in (0, 2) for h in (0, 1)]
     assert [trace["name"] for trace in small["data"] if trace["type"] == "heatmap"] == names
-    assert "Every head of 2 layers; 1 other has maps of another size · pooled, max of 5 × 5" in str(small["layout"]["annotations"])
+    assert "Every head of 2 layers; 1 other has maps of another size · pooled, max of 5 × 5" in str(
+        small["layout"]["annotations"]
+    )
     assert "n/a" not in json.dumps(small)
     set_to(at, "view_layer", 1)
     assert not at.exception and len([one for one in figure(at, "overview")["data"] if one["type"] == "heatmap"]) == 2

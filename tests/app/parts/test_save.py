@@ -37,7 +37,9 @@ def choose(at, **values):
 
 
 def labels(at):
-    return [unescaped(button.label) for kind in ("button", "download_button") for button in at.get(kind) if hasattr(button, "label")]
+    return [
+        unescaped(button.label) for kind in ("button", "download_button") for button in at.get(kind) if hasattr(button, "label")
+    ]
 
 
 def pasted(at, what):

@@ -73,7 +73,9 @@ def test_windows_grids_and_shifted_windows(of_grid):
     kinds = "window", "shifted window", "grid window", "window"
     assert found == [[f"{kind} ({i}, {j}) of image {n}" for n, i, j in PLACES] for kind in kinds]
     assert [trace.shape for trace in recording.traces] == [(12, H, 16, 16)] * 4
-    assert any("its 12 items are grid windows of 16 tokens: item 0 is grid window (0, 0) of image 0." in n for n in recording.notes)
+    assert any(
+        "its 12 items are grid windows of 16 tokens: item 0 is grid window (0, 0) of image 0." in n for n in recording.notes
+    )
 
 
 def test_windows_of_rows_that_are_one_sequence_keep_the_true_numbers_of_their_tokens():
@@ -114,7 +116,9 @@ def test_blocks_of_a_sequence(joined):
 
 
 def test_where_nothing_shows_it_items_are_numbered_and_said_to_be_parts():
-    found, recording = names(lambda x: windows(x).sort(dim=1).values.clone().flip(0)[torch.arange(12).flip(0)[:, None], torch.arange(16)])
+    found, recording = names(
+        lambda x: windows(x).sort(dim=1).values.clone().flip(0)[torch.arange(12).flip(0)[:, None], torch.arange(16)]
+    )
     assert found == [[f"batch item {i}" for i in range(12)]]
     assert "its 12 items are 6 parts of 16 tokens, such as windows, of each of 2 batch items" in recording.notes[0]
     alone, recording = names(lambda x: x.flatten(1, 2))
@@ -150,7 +154,9 @@ def test_names_that_do_not_fit_the_items_are_refused(parts, tmp_path):
 
 
 def test_the_overview_calls_windows_what_they_are():
-    _, recording = names(windows, lambda x: windows(x.roll(1, 2)), lambda x: windows(x, 2, 2), lambda x: windows(x, 4, 12)[:, :16])
+    _, recording = names(
+        windows, lambda x: windows(x.roll(1, 2)), lambda x: windows(x, 2, 2), lambda x: windows(x, 4, 12)[:, :16]
+    )
     traces = recording.traces
     said = " ".join(note["text"] for note in spec(traces, View(item=1), 0)["layout"]["annotations"])
     both = "item 1: window (0, 1) of image 0 in 1, shifted window (0, 1) of image 0 in 1"
