@@ -14,6 +14,7 @@ run: $(VENV)/run.stamp
 # A file stays with one worker, which opens its pages once, and browsers come early: the end is for short files.
 test: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 models: $(VENV)/models.stamp

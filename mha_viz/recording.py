@@ -230,9 +230,13 @@ def _computed(arrays, described):
     positions = described["positions"]
     parts = described.get("parts")  # older files lack it
     tokens = Tokens(
-        queries, keys, arrays["query_padding"], described["extra"], None if positions is None else np.array(positions),
+        queries,
+        keys,
+        arrays["query_padding"],
+        described["extra"],
+        None if positions is None else np.array(positions),
         parts=parts and Parts(parts["kind"], parts["whole"], tuple(map(tuple, parts["places"]))),
-    )  # fmt: skip
+    )
     if "weights" in arrays:
         about = {
             "dtype": described.get("dtype"),

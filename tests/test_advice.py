@@ -17,16 +17,59 @@ from mha_viz.sources.trained import Trained
 from mha_viz.studies.quality import Trial
 
 KINDS = (Settings, View, Profile, Trained, Pretrained, Trial)
-TYPED = (
-    "", " ", "a", "a,b", "0,b", "3,a,-1", "-1", "1.5", "1e3", "12.8", "nan", "inf", "1e400", "100001", "9" * 5000, "True", "0,0", "5,2",
-    "2,5", "1,2,3", ",5", "5,", ",", "-1,3", "0.5,0.1", "nan,1", "16384,3", "1:2=zero 9", "0:0=foo", "0:keys=1,x", "the cat sat on it",
-    "1000:0=zero", "0:0=zero 0:0=mean", "a\n\nb", "0\n1", "01/0", "0.5,x", "[1]", "--3", "1_000", "tiny", "0", "1", "2", "7", "130",
-    "1,5", "1 000", "0x10", "20", "30", "19,20",
-)  # fmt: skip
-GIVEN = (
-    None, True, False, -1, 0, 1, 2, 3, 7, 12.8, 1e3, float("nan"), float("inf"), -5, 10**30, "x", "", (), (1,), ("a", "b"), (0, -1),
-    (3, 1.5), [], {}, b"x", (None, None), (5, 2), object, 130, 4096, 100_000, 100_001, 2**53, (0.5, 0.1), 0.5, -0.5, np.int64(5),
-)  # fmt: skip
+TYPED_WORDS = tuple(
+    [
+        "a",
+        "-1",
+        "1.5",
+        "1e3",
+        "12.8",
+        "nan",
+        "inf",
+        "1e400",
+        "100001",
+        "--3",
+        "1_000",
+        "0x10",
+        "0",
+        "1",
+        "2",
+        "7",
+        "20",
+        "30",
+        "130",
+        "True",
+        "tiny",
+    ]
+)
+TYPED_LISTS = tuple(
+    [
+        "a,b",
+        "0,b",
+        "3,a,-1",
+        "0,0",
+        "5,2",
+        "2,5",
+        "1,2,3",
+        ",5",
+        "5,",
+        ",",
+        "-1,3",
+        "0.5,0.1",
+        "nan,1",
+        "16384,3",
+        "1,5",
+        "19,20",
+        "0.5,x",
+        "[1]",
+    ]
+)
+TYPED_RULES = ("1:2=zero 9", "0:0=foo", "0:keys=1,x", "1000:0=zero", "0:0=zero 0:0=mean", "01/0", "0\n1")
+TYPED_TEXTS = ("", " ", "1 000", "9" * 5000, "the cat sat on it", "a\n\nb")
+TYPED = (*TYPED_WORDS, *TYPED_LISTS, *TYPED_RULES, *TYPED_TEXTS)
+GIVEN_NUMBERS = (-5, -1, -0.5, 0, 0.5, 1, 2, 3, 7, 12.8, 130, 4096, 100_000, 100_001, 1e3, 10**30, 2**53)
+GIVEN_PAIRS = ((), (1,), ("a", "b"), (0, -1), (3, 1.5), (None, None), (5, 2), (0.5, 0.1), [], {})
+GIVEN = (*GIVEN_NUMBERS, *GIVEN_PAIRS, float("nan"), float("inf"), None, True, False, "x", "", b"x", object, np.int64(5))
 
 
 def advice_is_right(kind, values):
@@ -142,8 +185,7 @@ def test_lengths_that_are_pooled_are_advised_whatever_memory_is_free(available, 
 
 
 @pytest.mark.parametrize(
-    ("mask", "nearest"),
-    [("110/000", ({"attn_mask": None},)), ("100/000", ({"attn_mask": "10/00"}, {"attn_mask": None}))],
+    ("mask", "nearest"), [("110/000", ({"attn_mask": None},)), ("100/000", ({"attn_mask": "10/00"}, {"attn_mask": None}))]
 )
 def test_a_mask_that_would_hide_every_key_once_it_is_cut_is_not_advised(mask, nearest):
     with pytest.raises(Wrong) as caught:

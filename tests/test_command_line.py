@@ -95,7 +95,9 @@ def test_profile_prints_a_table_and_json_that_it_reads(capsys, monkeypatch, tmp_
     monkeypatch.setattr("mha_viz.studies.profiling.measure.__defaults__", (Answering, None))
     assert main(["profile", *PROFILED]) == 0
     said = capsys.readouterr().out
-    assert "yes          2       4    1.000 ms" in said and "1 KiB" in said and "python -m mha_viz profile --embed-dim 8" in said
+    assert (
+        "yes          2       4    1.000 ms" in said and "1 KiB" in said and "python -m mha_viz profile --embed-dim 8" in said
+    )
     assert main(["profile", *PROFILED, "--json"]) == 0
     (tmp_path / "found.json").write_text(capsys.readouterr().out)
     assert main(["profile", "--load", str(tmp_path / "found.json")]) == 0
@@ -168,7 +170,11 @@ def test_quality_that_is_stopped_keeps_what_is_done_where_a_folder_is_named(caps
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
-    [(["sorting"], "must be one of look-both-ways"), (["--num-heads", "3"], "32 = 3 × 10 + 2"), (["--seeds", "one"], "'one' is not")],
+    [
+        (["sorting"], "must be one of look-both-ways"),
+        (["--num-heads", "3"], "32 = 3 × 10 + 2"),
+        (["--seeds", "one"], "'one' is not"),
+    ],
 )
 def test_quality_of_what_makes_no_sense_trains_nothing(capsys, arguments, said):
     assert main(["quality", *arguments]) == 2
@@ -177,7 +183,13 @@ def test_quality_of_what_makes_no_sense_trains_nothing(capsys, arguments, said):
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="no make on the PATH")
 def test_make_passes_options_on():
-    command = ["make", "-n", "--no-print-directory", "run", "ARGS=--class --port 8600"]  # a make that runs the tests says its folder
+    command = [
+        "make",
+        "-n",
+        "--no-print-directory",
+        "run",
+        "ARGS=--class --port 8600",
+    ]  # a make that runs the tests says its folder
     said = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True, check=True).stdout
     assert said.rstrip().endswith("-m mha_viz run --class --port 8600")
 

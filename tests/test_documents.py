@@ -36,7 +36,9 @@ def test_every_picture_is_on_the_list_and_every_lesson_has_one():
 def test_the_page_of_the_lessons_says_what_they_say():
     text = (DOCS / "lessons.md").read_text()
     for number, (name, lesson) in enumerate(LESSONS.items(), 1):
-        told = f"## {number}. {lesson.title}\n\n{lesson.look}\n\n**{lesson.question}**\n\n![{lesson.title}](lessons/{name}.png)\n"
+        told = (
+            f"## {number}. {lesson.title}\n\n{lesson.look}\n\n**{lesson.question}**\n\n![{lesson.title}](lessons/{name}.png)\n"
+        )
         assert told in text, name
 
 

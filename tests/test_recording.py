@@ -48,10 +48,15 @@ def attended():
 
 
 TRACES = {
-    "call": grouped, "sixteen bits": lambda: grouped(np.float16), "double": lambda: grouped(np.float64), "no values": scores_alone,
-    "maps": finished_maps, "attended": attended, "synthetic": lambda: synthetic(Settings(embed_dim=8, num_heads=2)),
+    "call": grouped,
+    "sixteen bits": lambda: grouped(np.float16),
+    "double": lambda: grouped(np.float64),
+    "no values": scores_alone,
+    "maps": finished_maps,
+    "attended": attended,
+    "synthetic": lambda: synthetic(Settings(embed_dim=8, num_heads=2)),
     "dropout": lambda: synthetic(Settings(embed_dim=8, num_heads=2, training=True, dropout=0.4)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("suffix", ["safetensors", "npz"])

@@ -133,20 +133,37 @@ def test_a_source_of_its_own_sets_the_keys():
 
 plausible = st.builds(
     Settings,
-    embed_dim=st.sampled_from([8, 24, 120]), num_heads=st.sampled_from([1, 2, 4, 8]), batch_size=st.integers(2, 4),
-    seq_len=st.integers(4, 30), padding=st.lists(st.integers(0, 4), max_size=2).map(tuple), causal=st.booleans(),
-    padding_side=st.sampled_from(["left", "right"]), window=st.none() | st.integers(1, 9), batch_first=st.booleans(),
-    training=st.booleans(), dropout=st.floats(0, 1), seed=st.integers(0, 2**53 - 1), kdim=st.none() | st.integers(1, 9),
-    source_len=st.none() | st.integers(1, 9), words=st.none() | st.just("a b\nc d € <s>"), positions=st.booleans(),
-)  # fmt: skip
+    embed_dim=st.sampled_from([8, 24, 120]),
+    num_heads=st.sampled_from([1, 2, 4, 8]),
+    batch_size=st.integers(2, 4),
+    seq_len=st.integers(4, 30),
+    padding=st.lists(st.integers(0, 4), max_size=2).map(tuple),
+    causal=st.booleans(),
+    padding_side=st.sampled_from(["left", "right"]),
+    window=st.none() | st.integers(1, 9),
+    batch_first=st.booleans(),
+    training=st.booleans(),
+    dropout=st.floats(0, 1),
+    seed=st.integers(0, 2**53 - 1),
+    kdim=st.none() | st.integers(1, 9),
+    source_len=st.none() | st.integers(1, 9),
+    words=st.none() | st.just("a b\nc d € <s>"),
+    positions=st.booleans(),
+)
 views = st.builds(
-    View, layer=st.integers(0, 40), what_if=st.sampled_from(["", "1:2=zero 1:keys=3,4", "0:temperature=0.5"]),
-    item=st.integers(0, 9), heads=st.none() | st.just((2, 0)), order=st.sampled_from(["difference", "index"]),
+    View,
+    layer=st.integers(0, 40),
+    what_if=st.sampled_from(["", "1:2=zero 1:keys=3,4", "0:temperature=0.5"]),
+    item=st.integers(0, 9),
+    heads=st.none() | st.just((2, 0)),
+    order=st.sampled_from(["difference", "index"]),
     weighting=st.sampled_from(["weights", "norms"]),
-    limits=st.none() | st.just((0.125, 0.5)), scale=st.sampled_from(["linear", "log"]),
+    limits=st.none() | st.just((0.125, 0.5)),
+    scale=st.sampled_from(["linear", "log"]),
     pinned=st.none() | st.just("seed=8&causal=1"),
-    head=st.none() | st.integers(0, 9), cell=st.none() | st.tuples(st.integers(0, 9), st.none() | st.integers(0, 9)) | st.just((None, 9)),
-)  # fmt: skip
+    head=st.none() | st.integers(0, 9),
+    cell=st.none() | st.tuples(st.integers(0, 9), st.none() | st.integers(0, 9)) | st.just((None, 9)),
+)
 
 
 @given(plausible, views)
@@ -157,9 +174,22 @@ def test_an_address_says_settings_and_view_without_loss(settings, view):
 
 
 OTHERS = {
-    "head": 3, "step": "softmax", "language": "numpy", "together": True, "token": 2, "prompt": 2, "kv_heads": 2, "cache_dtype": "float64",
-    "cache_layers": 2, "cache_length": 64, "pitfall": "wrong-scale", "symptom": "NaN", "opened": True, "divisors": True, "verbatim": True,
-}  # fmt: skip
+    "head": 3,
+    "step": "softmax",
+    "language": "numpy",
+    "together": True,
+    "token": 2,
+    "prompt": 2,
+    "kv_heads": 2,
+    "cache_dtype": "float64",
+    "cache_layers": 2,
+    "cache_length": 64,
+    "pitfall": "wrong-scale",
+    "symptom": "NaN",
+    "opened": True,
+    "divisors": True,
+    "verbatim": True,
+}
 
 
 def test_an_address_says_a_display_without_loss():

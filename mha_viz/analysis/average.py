@@ -41,7 +41,9 @@ def what_average_hides(trace, item, heads=None):
         return None
     among = range(len(maps)) if heads is None else heads
     largest, (head, query, key), off = -1.0, (among[0], int(queries[0]), 0), silent(trace)
-    overruled = np.ones(len(queries), bool)  # [R] whether the average's largest weight is less than the largest of each head so far
+    overruled = np.ones(
+        len(queries), bool
+    )  # [R] whether the average's largest weight is less than the largest of each head so far
     for one, weights in enumerate(maps):  # [L, S]
         below = []
         for some in in_parts(queries, maps.shape[2]):

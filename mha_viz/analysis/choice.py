@@ -100,6 +100,8 @@ def _most_different_cell(trace, item, head, query, key):
         rows = rows if key is None else rows[:, :, keys]  # [H, some of R, K]
         for name, cells in (("gap", np.abs(rows[head] - rows.mean(axis=0))), ("weight", rows[head])):  # [some of R, K]
             row, column = np.unravel_index(cells.argmax(), cells.shape)
-            if cells[row, column] > most[name] or np.isnan(cells[row, column]) > np.isnan(most[name]):  # of NaN the first, as argmax has it
+            if cells[row, column] > most[name] or np.isnan(cells[row, column]) > np.isnan(
+                most[name]
+            ):  # of NaN the first, as argmax has it
                 most[name], found[name] = cells[row, column], (int(some[row]), int(keys[column]))
     return found["gap" if most["gap"] != 0 else "weight"]

@@ -93,11 +93,15 @@ def largest_changes(a, b, item, heads=None, count=10):
     cells = cells[np.argsort(-size[cells], kind="stable")][:count]
     return [
         Change(
-            None if heads is None else heads[head], int(queries[row]), int(key),
-            float(before[head, row, key]), float(after[head, row, key]), float(change[head, row, key]),
+            None if heads is None else heads[head],
+            int(queries[row]),
+            int(key),
+            float(before[head, row, key]),
+            float(after[head, row, key]),
+            float(change[head, row, key]),
         )
         for head, row, key in zip(*np.unravel_index(cells, change.shape), strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def output_change(a, b, item):

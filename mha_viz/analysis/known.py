@@ -17,4 +17,6 @@ def why_not_run(trace):
 def why_not_alone(trace):
     """Why the layer of this Trace cannot be run on tokens that read each other, as a sentence; None where it can."""
     crossed = trace.batch is not None and trace.batch.key is not None
-    return why_not_run(trace) or ("Its keys are a sequence of their own, and tokens that read each other are needed." if crossed else None)
+    return why_not_run(trace) or (
+        "Its keys are a sequence of their own, and tokens that read each other are needed." if crossed else None
+    )

@@ -57,10 +57,15 @@ def wrong_layout(layer, batch):
     real = np.ones(output.shape[:2], bool) if batch.query_padding_mask is None else ~batch.query_padding_mask  # [N, L]
     shapes = [Shape(array.shape) for array in wrong]
     return replace(
-        start, output=shapes[0], weights=shapes[1], silent=shapes == [start.right_output, start.right_weights],
-        largest_error=_largest(wrong[0][real] - output[real]), largest_output=_largest(output[real]),
-        leaks=_leaks(call, sequence_first=True), right_leaks=_leaks(call, sequence_first=False),
-    )  # fmt: skip
+        start,
+        output=shapes[0],
+        weights=shapes[1],
+        silent=shapes == [start.right_output, start.right_weights],
+        largest_error=_largest(wrong[0][real] - output[real]),
+        largest_output=_largest(output[real]),
+        leaks=_leaks(call, sequence_first=True),
+        right_leaks=_leaks(call, sequence_first=False),
+    )
 
 
 def pytorch_error(embed_dim, num_heads):
@@ -148,9 +153,16 @@ def module_of(layer, dtype="float32", batch_first=False):
     if layer.kdim == layer.vdim == layer.embed_dim and not layer.packed:  # PyTorch packs these
         weights["in_proj_weight"] = np.concatenate([weights.pop(f"{name}_proj_weight") for name in "qkv"])  # [3E, E]
     module = nn.MultiheadAttention(
-        layer.embed_dim, layer.num_heads, bias="in_proj_bias" in weights, add_bias_kv=bias_kv, add_zero_attn=layer.add_zero_attn,
-        kdim=layer.kdim, vdim=layer.vdim, batch_first=batch_first, device="meta",
-    )  # fmt: skip
+        layer.embed_dim,
+        layer.num_heads,
+        bias="in_proj_bias" in weights,
+        add_bias_kv=bias_kv,
+        add_zero_attn=layer.add_zero_attn,
+        kdim=layer.kdim,
+        vdim=layer.vdim,
+        batch_first=batch_first,
+        device="meta",
+    )
     dtype = getattr(torch, dtype)
     module.load_state_dict({name: torch.tensor(array).to(dtype) for name, array in weights.items()}, assign=True)
     return module

@@ -119,9 +119,14 @@ class LongMaps:
 
         weights = of_all_items(np.stack([values(one) for one in found]))  # [N, H, rows, columns]
         fields = {
-            "probabilities": weights, "weights": weights, "undefined": of_all_items(np.stack([one.undefined for one in found])),
-            "mask": of_all_items(np.stack([one.hidden for one in found])), "mask_bias": None, "keep_scale": None, "dropped": None,
-        }  # fmt: skip
+            "probabilities": weights,
+            "weights": weights,
+            "undefined": of_all_items(np.stack([one.undefined for one in found])),
+            "mask": of_all_items(np.stack([one.hidden for one in found])),
+            "mask_bias": None,
+            "keep_scale": None,
+            "dropped": None,
+        }
         if self.average is not None:
             fields["mean_weights"] = of_all_items(values(self.average))  # [N, rows, columns]
         weight = QUANTITY if self.by_norms else "weight"

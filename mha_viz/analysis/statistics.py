@@ -226,42 +226,74 @@ def contribution(trace, item):
 
 STATISTICS = {
     "difference": Statistic(
-        "differs from average", "Jensen–Shannon divergence from the average of all heads, in % of ln 2", "%",
-        difference_from_average, by_rows=False,
+        "differs from average",
+        "Jensen–Shannon divergence from the average of all heads, in % of ln 2",
+        "%",
+        difference_from_average,
+        by_rows=False,
     ),
     "entropy": Statistic(
-        "entropy", "−Σ p log p / log n, n = keys the row may see: 0 % one key, 100 % all alike", "%", entropy, ("choice",),
+        "entropy", "−Σ p log p / log n, n = keys the row may see: 0 % one key, 100 % all alike", "%", entropy, ("choice",)
     ),
     "confidence": Statistic("largest weight", "max p, the mean over rows: how sure the head is", "%", confidence, ("choice",)),
     "distance": Statistic(
-        "distance", "Σ p |i − j| / Σ p: how far the weight reaches", "tokens", distance, ("positions", "choice"),
+        "distance",
+        "Σ p |i − j| / Σ p: how far the weight reaches",
+        "tokens",
+        distance,
+        ("positions", "choice"),
         "all weight is on columns that are no position",
     ),
     "previous": Statistic(
-        "previous token", "p on key i − 1, over rows that may see it", "%", previous, ("positions", "choice"),
+        "previous token",
+        "p on key i − 1, over rows that may see it",
+        "%",
+        previous,
+        ("positions", "choice"),
         "no query with a choice may see the key before its own",
     ),
     "self": Statistic(
-        "own token", "p on key i, over rows that may see it", "%", itself, ("positions", "choice"),
+        "own token",
+        "p on key i, over rows that may see it",
+        "%",
+        itself,
+        ("positions", "choice"),
         "no query with a choice may see its own position",
     ),
     "next": Statistic(
-        "next token", "p on key i + 1, over rows that may see it", "%", following, ("positions", "choice"),
+        "next token",
+        "p on key i + 1, over rows that may see it",
+        "%",
+        following,
+        ("positions", "choice"),
         "no query with a choice may see the key after its own, as in causal attention",
     ),
     "first": Statistic(
-        "first token", "p on the first real key (attention sink), its own row left out", "%", first, ("choice",),
+        "first token",
+        "p on the first real key (attention sink), its own row left out",
+        "%",
+        first,
+        ("choice",),
         "no query with a choice but its own may see the first key",
     ),
     "induction": Statistic(
-        "induction", "p on what followed the same token before, over rows that may see that", "%", induction,
-        ("positions", "choice"), "no token repeats so that a later query may see what followed the earlier one",
+        "induction",
+        "p on what followed the same token before, over rows that may see that",
+        "%",
+        induction,
+        ("positions", "choice"),
+        "no token repeats so that a later query may see what followed the earlier one",
     ),
     "contribution": Statistic(
-        "contribution", "‖head output · Wᴼ‖, the mean over rows, as a share of all heads’", "%", contribution, ("norms",),
-        "what the heads add to the output has no finite length above 0", by_rows=False,
+        "contribution",
+        "‖head output · Wᴼ‖, the mean over rows, as a share of all heads’",
+        "%",
+        contribution,
+        ("norms",),
+        "what the heads add to the output has no finite length above 0",
+        by_rows=False,
     ),
-}  # fmt: skip
+}
 
 
 def statistic(trace, item, name):

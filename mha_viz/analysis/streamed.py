@@ -37,7 +37,14 @@ class Streamed:
         for keys, part in block.parts():
             p[0, :, keys] = part[real]
         own = min(head, len(allowed) - 1)  # where all have one mask
-        rows = Rows(self.trace.tokens, self.item, block.start + real, p, allowed[own : own + 1, real], self.reachable[: allowed.shape[-1]])
+        rows = Rows(
+            self.trace.tokens,
+            self.item,
+            block.start + real,
+            p,
+            allowed[own : own + 1, real],
+            self.reachable[: allowed.shape[-1]],
+        )
         so_far = self.sums.setdefault(head, dict.fromkeys(STREAMED, np.zeros((2, 1))))
         for name in STREAMED:
             so_far[name] = so_far[name] + np.array(STATISTICS[name].function(rows))  # [2, 1]

@@ -37,7 +37,9 @@ def head_table(traces, item):
         N, H = trace.undefined.shape[:2]
         if item >= N:
             first, last = ("item 0", N - 1) if trace.tokens.parts is None else map(trace.tokens.item_name, (0, N - 1))
-            notes.append(f"{trace.name} ({i}) has no {named}: {f'{first} alone' if N == 1 else f'its {N} are {first} to {last}'}.")
+            notes.append(
+                f"{trace.name} ({i}) has no {named}: {f'{first} alone' if N == 1 else f'its {N} are {first} to {last}'}."
+            )
             continue
         values = {name: statistic(trace, item, name).tolist() for name in STATISTICS}  # [H] each
         rows += [HeadRow(i, trace.name, head, {name: found[head] for name, found in values.items()}) for head in range(H)]

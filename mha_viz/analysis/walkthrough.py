@@ -168,14 +168,18 @@ class _Follow:
         Wq, Wk, Wv = layer.projections  # [H·D, E|kdim|vdim] each
         return tuple(
             Tensor(
-                f"W^{letter}", f"{word} projection {whose}", weight[part].T, (Axis(name, "dimension"), columns),
+                f"W^{letter}",
+                f"{word} projection {whose}",
+                weight[part].T,
+                (Axis(name, "dimension"), columns),
                 {name: weight.shape[1], columns.letter: weight[part].shape[0]},
             )
             for letter, word, weight, name in (
-                ("K", "key", Wk, "E" if layer.kdim == E else "kdim"), ("V", "value", Wv, "E" if layer.vdim == E else "vdim"),
+                ("K", "key", Wk, "E" if layer.kdim == E else "kdim"),
+                ("V", "value", Wv, "E" if layer.vdim == E else "vdim"),
                 ("Q", "query", Wq, "E"),
             )
-        )  # fmt: skip
+        )
 
     def asked(self):
         shape = self.shape("NHLD", D=self.trace.q.shape[3])

@@ -22,7 +22,9 @@ def field(name, widget, label, *, rerun=STAGE, take=None, shown=None, read=None,
     """
     raw = looking().form.raw[name]
     about = None if of is None else lambda: looking().form.value(of)
-    drawing.field(widget, label, name, shown(raw) if shown else raw, take_field, (name, read, rerun, with_it, take), about, **options)
+    drawing.field(
+        widget, label, name, shown(raw) if shown else raw, take_field, (name, read, rerun, with_it, take), about, **options
+    )
     return looking().form.raw[name]
 
 
@@ -62,7 +64,10 @@ def plain_field(form, name):
             return field(name, st.segmented_control, name, required=not none, width="stretch", **named)
         if none:
             named["options"].insert(0, NONE)
-            named |= {"shown": lambda value: NONE if value is None else value, "read": lambda value: None if value == NONE else value}
+            named |= {
+                "shown": lambda value: NONE if value is None else value,
+                "read": lambda value: None if value == NONE else value,
+            }
         return field(name, st.selectbox, name, **named)
     if "tuple" not in annotation and "bool" in annotation:
         return field(name, st.checkbox, name, rerun=WHOLE)

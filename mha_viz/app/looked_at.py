@@ -82,9 +82,16 @@ def begin(page, sidebar="sidebar", part=AS_SET, follow=()):
 def choose_source():
     """Where the weights come from."""
     field(
-        st.selectbox, "source", "view_source", looking().kind.name, take_source, options=list(SOURCES),
-        format_func=lambda name: SOURCES[name].title, label_visibility="collapsed", help="Where the weights come from.",
-    )  # fmt: skip
+        st.selectbox,
+        "source",
+        "view_source",
+        looking().kind.name,
+        take_source,
+        options=list(SOURCES),
+        format_func=lambda name: SOURCES[name].title,
+        label_visibility="collapsed",
+        help="Where the weights come from.",
+    )
 
 
 def take_source(name):
@@ -148,8 +155,15 @@ def choose_layer(of, index, label_visibility="collapsed", rerun=CHOICES):
     names = layer_names(of.traces)
     named = [one.name if one.name == name else f"{name} · {one.name}" for name, one in zip(names, of.traces, strict=True)]
     show(
-        "layer", st.selectbox, "layer", index, label_visibility, rerun, options=list(range(len(named))), format_func=named.__getitem__,
-    )  # fmt: skip
+        "layer",
+        st.selectbox,
+        "layer",
+        index,
+        label_visibility,
+        rerun,
+        options=list(range(len(named))),
+        format_func=named.__getitem__,
+    )
 
 
 def is_whole():

@@ -63,7 +63,9 @@ def no_room(name, size, room, argument="file"):
     mine = {other: held for other, held in BUDGET.opened_by(session()).items() if other != name}
     rule = f"would take {readable_size(size)}, and {readable_size(max(room, 0))} may be used."
     if mine:
-        listed = ", ".join(f"{other} ({readable_size(held)})" for other, held in sorted(mine.items(), key=lambda one: -one[1])[:4])
+        listed = ", ".join(
+            f"{other} ({readable_size(held)})" for other, held in sorted(mine.items(), key=lambda one: -one[1])[:4]
+        )
         rule = f"{rule} You have {readable_size(sum(mine.values()))} open: {listed}. Close what you no longer need."
     elif BUDGET.opened:
         rule = f"{rule} Others have {readable_size(BUDGET.opened)} open on this server: try again once they have left."

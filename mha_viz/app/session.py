@@ -22,8 +22,14 @@ PAGES = {page.name: page.title for page in LISTED if page.linked}
 OF_LAYER = {page.name: page.source for page in LISTED if page.of_layer}
 PLAYING = "playing"  # the Task that shows one snapshot of a training after another
 TYPED = (  # what waits in controls to be mended, or was set aside, until another address is taken over
-    "wanted", "left_padding", "wrong_file", "typed_view", "typed_what_if", "wrong_view", "wrong_what_if",
-)  # fmt: skip
+    "wanted",
+    "left_padding",
+    "wrong_file",
+    "typed_view",
+    "typed_what_if",
+    "wrong_view",
+    "wrong_what_if",
+)
 
 
 def enter(page, follow=()):

@@ -43,7 +43,9 @@ def gone(visitor):
     if found is None:
         BUDGET.close(visitor.session)
     else:
-        kept = st.get_option("server.disconnectedSessionTTL")  # seconds for which a browser that lost its connection finds its session
+        kept = st.get_option(
+            "server.disconnectedSessionTTL"
+        )  # seconds for which a browser that lost its connection finds its session
         timer = threading.Timer(kept + 1, end, [found.session])
         timer.daemon = True
         timer.start()

@@ -18,7 +18,9 @@ def options(parser):
     what.add_argument("--recording", metavar="FILE", help="a recording, weights or attention maps")
     what.add_argument("--layer", type=whole_number, help="which one of several")
     what.add_argument("--against", metavar='"?…"|FILE', help="A of a difference: an address, or a file")
-    what.add_argument("--results", metavar="FILE|TASK", help="what profile --json or quality wrote, or a task whose quality ships")
+    what.add_argument(
+        "--results", metavar="FILE|TASK", help="what profile --json or quality wrote, or a task whose quality ships"
+    )
     what.add_argument("--at-length", type=whole_number, help="of a profile: where head counts stand beside each other")
     look = parser.add_argument_group("showing what")
     look.add_argument("--view", help=f"{', '.join(VIEWS)} (default: {next(iter(VIEWS))})")
@@ -34,7 +36,9 @@ def options(parser):
     dress.add_argument("--font-size", help='of ordinary text: "8 pt" or "14 px"')
     dress.add_argument("--scale", type=whole_number, help="pixels of a PNG to a px: 1, 2 or 4")
     parser.add_argument("--code", help="of a .py: torch, numpy or pytest")
-    parser.add_argument("--out", metavar="FILE", help="its ending is the format: png, svg, pdf, html, json, csv, npz, safetensors, md, py")
+    parser.add_argument(
+        "--out", metavar="FILE", help="its ending is the format: png, svg, pdf, html, json, csv, npz, safetensors, md, py"
+    )
     parser.add_argument("--batch", metavar="figures.toml", help="all the figures of a document; nothing else beside it")
     parser.add_argument("--check", action="store_true", help="of a batch: make nothing, and say which files are out of date")
 
@@ -43,7 +47,9 @@ def run(given):
     """Write each file and say so; or say which files of a batch are out of date, and then 1."""
     from mha_viz.export.figure import figure_of, read_figures
 
-    values = {name: value for name, value in vars(given).items() if value is not None and name not in ("command", "batch", "check")}
+    values = {
+        name: value for name, value in vars(given).items() if value is not None and name not in ("command", "batch", "check")
+    }
     if given.batch and values:
         name, value = next(iter(values.items()))
         raise Wrong(name, value, "stands beside a batch, which says all itself: put it there.")

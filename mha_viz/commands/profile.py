@@ -91,7 +91,11 @@ def told(results):
         median, spread, rate = ("–",) * 3
         if row.seconds:
             low, high = row.spread
-            median, spread, rate = f"{row.median * 1e3:.3f} ms", f"{low * 1e3:.3f}–{high * 1e3:.3f}", f"{results.rate(row) / 1e9:.1f}"
+            median, spread, rate = (
+                f"{row.median * 1e3:.3f} ms",
+                f"{low * 1e3:.3f}–{high * 1e3:.3f}",
+                f"{results.rate(row) / 1e9:.1f}",
+            )
         peak = "–" if row.peak is None else readable_size(row.peak)
         yield f"{name}{median:>12}{spread:>19}{peak:>12}{readable_size(results.predicted(row)):>12}{rate:>9}"
     yield ""

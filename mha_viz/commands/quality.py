@@ -8,7 +8,9 @@ ABOUT = "train a shipped task with several head counts and seeds, and measure wh
 
 def options(parser):
     parser.add_argument("task", nargs="?", help="look-both-ways (the default), induction or reverse-or-shift")
-    parser.add_argument("--num-heads", metavar="1,2,…", help="head counts, each of which divides the embed_dim of the task's model")
+    parser.add_argument(
+        "--num-heads", metavar="1,2,…", help="head counts, each of which divides the embed_dim of the task's model"
+    )
     parser.add_argument("--seeds", metavar="1,2,…", help="each trains every head count once")
     parser.add_argument("--steps", help="of each training")
     parser.add_argument("--out", type=Path, help="folder to write into (default: where the shipped ones are)")

@@ -27,9 +27,13 @@ def options(parser):
     )
     parser.add_argument("--port", type=whole_number, default=PORT, help="port to serve on (default: %(default)s)")
     parser.add_argument(
-        "--models-folder", type=Path, action="append", default=[], metavar="DIR",
+        "--models-folder",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="DIR",
         help="a folder in which addresses may name pretrained models; may be given again. Without, an address opens no folder",
-    )  # fmt: skip
+    )
     about_class = "while serving a class: leave out what takes the processor from everybody, training and measuring"
     parser.add_argument("--class", dest="serves_class", action="store_true", help=about_class)
 

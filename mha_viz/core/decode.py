@@ -54,9 +54,7 @@ class Decoding:
         return np.concatenate([step.output for step in self.steps], axis=1)
 
 
-def decode(
-    layer, batch, *, prompt=1, num_kv_heads=None, dtype="float32", training=False, generator=None, draws=None,
-):  # fmt: skip
+def decode(layer, batch, *, prompt=1, num_kv_heads=None, dtype="float32", training=False, generator=None, draws=None):
     """The Decoding of a causal ``batch``: its first ``prompt`` tokens in one call, as a prompt is read, then one token a call.
 
     The batch's own masks hold, so that padded keys stay hidden in the cache. With ``num_kv_heads`` G the query heads read G heads of

@@ -50,12 +50,15 @@ def _steps_of_call(call, keep_scale):
     dtype = getattr(torch, call.dtype)
     H, groups = call.num_heads, call.k.shape[1]
     q, k, v, weight, bias = (
-        None if array is None else torch.tensor(array).to(dtype) for array in (call.q, call.k, call.v, call.out_weight, call.out_bias)
+        None if array is None else torch.tensor(array).to(dtype)
+        for array in (call.q, call.k, call.v, call.out_weight, call.out_bias)
     )
     k, v = (t if t is None or groups == H else t.repeat_interleave(H // groups, dim=1) for t in (k, v))  # [N, H, S, D|Dv]
     shape = *call.q.shape[:3], call.k.shape[2]
     flat = [t if t is None else t.flatten(0, 1) for t in (q, k, v)]  # [N·H, L|S, D|Dv] each
-    return Steps(shape, *flat, call.mask, dtype, call.scale, None if weight is None else (weight, bias), keep_scale, call.without_key)
+    return Steps(
+        shape, *flat, call.mask, dtype, call.scale, None if weight is None else (weight, bias), keep_scale, call.without_key
+    )
 
 
 class step:
@@ -197,6 +200,7 @@ def project_heads(W, query, key, value, num_heads, add_zero_attn):
         zero = k.new_zeros(N * num_heads, 1, D)
         k, v = torch.cat([k, zero], dim=1), torch.cat([v, zero], dim=1)  # [N·H, S + 1, D]
     return q, k, v
+
 
 def project(W, query, key, value):
     """q, k, v after the input projections, [L|S, N, H·D] each, by as many matrix products as PyTorch would use."""

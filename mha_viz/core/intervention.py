@@ -140,9 +140,17 @@ def _put_off(trace, off):
         {name: new.get(name, partial(getattr, trace)) for name in Trace.fields() if trace.has(name)}, replaced.cache_clear
     )
     return Trace(
-        fields, tokens=trace.tokens, rules=trace.rules, layer=trace.layer, batch=trace.batch, call=trace.call, name=trace.name,
-        off=off, dtype=trace.dtype, step=trace.step,
-    )  # fmt: skip
+        fields,
+        tokens=trace.tokens,
+        rules=trace.rules,
+        layer=trace.layer,
+        batch=trace.batch,
+        call=trace.call,
+        name=trace.name,
+        off=off,
+        dtype=trace.dtype,
+        step=trace.step,
+    )
 
 
 def _named(off):

@@ -32,9 +32,19 @@ class Layer:
 
     @classmethod
     def random(
-        cls, embed_dim, num_heads, *, seed=7, dropout=0.0, bias=True, add_bias_kv=False, add_zero_attn=False,
-        kdim=None, vdim=None, generator=None,
-    ):  # fmt: skip
+        cls,
+        embed_dim,
+        num_heads,
+        *,
+        seed=7,
+        dropout=0.0,
+        bias=True,
+        add_bias_kv=False,
+        add_zero_attn=False,
+        kdim=None,
+        vdim=None,
+        generator=None,
+    ):
         """A layer with the numbers that ``torch.manual_seed(seed); nn.MultiheadAttention(...)`` gives, bit for bit.
 
         The draws are replayed in PyTorch's order on a generator of our own, since the global one is shared by every thread.

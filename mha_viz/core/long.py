@@ -269,7 +269,9 @@ class Sums:
                 continue
             p = p[:, low - keys.start : high - keys.start]  # [n, columns in sight]
             across, edges = pool.touched(1, low - left, high - left)
-            if self.reduced is None or self.reduced.shape[1] < n:  # fresh memory for each block of rows costs as much as what is done
+            if (
+                self.reduced is None or self.reduced.shape[1] < n
+            ):  # fresh memory for each block of rows costs as much as what is done
                 self.reduced = np.empty((2, n + 1, pool.S), p.dtype)
             most, sums = self.reduced[:, :n, : p.shape[1]]  # [blocks down, columns] each
             for i, (first, last) in enumerate(pairwise(bounds.tolist())):
@@ -325,7 +327,9 @@ def _looked_at(attention, item, shape, rows, columns, lengths):
     (N, _, L, _), S = call.q.shape, call.k.shape[2]
     item = whole("item", item, 0, N - 1)
     shape = tuple(whole("shape", most, 1, MOST) for most in _listed("shape", shape, 2))
-    spans = [None if span is None else _span(name, span, most) for name, span, most in (("rows", rows, L), ("columns", columns, S))]
+    spans = [
+        None if span is None else _span(name, span, most) for name, span, most in (("rows", rows, L), ("columns", columns, S))
+    ]
     if lengths is not None:
         lengths = as_array("lengths", lengths)
         if lengths.shape != (call.num_heads, S):
@@ -339,7 +343,9 @@ def check_off(off):
     """Raises Wrong where a head is off in a way that needs all rows at once; ``off`` is as in Intervention."""
     mean = [head for head, way in off if way == "mean"]
     if mean:
-        rule = f"puts head {mean[0]} off by the mean of all rows of the batch, which are never there whole: take zero or uniform."
+        rule = (
+            f"puts head {mean[0]} off by the mean of all rows of the batch, which are never there whole: take zero or uniform."
+        )
         raise Wrong("off", off, rule, [{"off": tuple((dict(off) | dict.fromkeys(mean, "zero")).items())}])
 
 

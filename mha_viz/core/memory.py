@@ -77,7 +77,9 @@ def check_memory(N, H, L, S, E, *, dtype="float32", dropout=False, available=Non
             "source_len": largest(S, lambda length: fits(needed(S=length))),
         }
     most["batch_size"] = largest(N, lambda count: fits(needed(N=count)))
-    rule = f"[N, H, L, S] = [{N}, {H}, {L}, {S}] would take {readable_size(needed())} with every intermediate, {_limit(available)}"
+    rule = (
+        f"[N, H, L, S] = [{N}, {H}, {L}, {S}] would take {readable_size(needed())} with every intermediate, {_limit(available)}"
+    )
     raise Wrong("seq_len", L, rule, [{name: value} for name, value in most.items() if value])
 
 
@@ -142,7 +144,8 @@ def _limit(available):
 def ran_out(error):
     """True for an exception that says that memory could not be had: Python's own, NumPy's and PyTorch's."""
     return isinstance(error, MemoryError) or (
-        isinstance(error, RuntimeError) and any(words in str(error) for words in ("can't allocate memory", "bad_alloc", "bad alloc"))
+        isinstance(error, RuntimeError)
+        and any(words in str(error) for words in ("can't allocate memory", "bad_alloc", "bad alloc"))
     )
 
 

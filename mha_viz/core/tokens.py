@@ -82,7 +82,9 @@ class Tokens:
         padding = self.query_padding[:, slice(*sight.rows)]  # [N, rows in sight]
         padding = np.logical_and.reduceat(padding, sight.pool.starts(0)[:-1], axis=1)  # [N, rows]
         extra = max(0, sight.columns[1] - (len(self.keys[0]) - self.extra)) if sight.exact else 0
-        positions = self.positions[slice(*sight.rows)] - sight.columns[0] if sight.exact and self.positions is not None else None
+        positions = (
+            self.positions[slice(*sight.rows)] - sight.columns[0] if sight.exact and self.positions is not None else None
+        )
         return Tokens(queries, keys, own(padding), extra, positions, sight, self.parts)
 
 

@@ -72,9 +72,22 @@ class Trace:
     output = Field("[N, L, E] concat @ Wᴼ.T + b.")
 
     def __init__(
-        self, fields, *, tokens=None, rules=None, layer=None, batch=None, call=None, training=False, name="attention",
-        quantity="weight", plain=None, off=(), dtype=None, step=None,
-    ):  # fmt: skip
+        self,
+        fields,
+        *,
+        tokens=None,
+        rules=None,
+        layer=None,
+        batch=None,
+        call=None,
+        training=False,
+        name="attention",
+        quantity="weight",
+        plain=None,
+        off=(),
+        dtype=None,
+        step=None,
+    ):
         """``fields`` maps a field's name to an array, or to a function that makes one when it is called with that name.
 
         ``tokens`` are the Tokens of rows and columns; ``rules`` the Mask, None where only what it hid is known; ``layer`` and

@@ -16,8 +16,12 @@ HEEDED = {  # what is asked of a figure → whether a view of attention heeds it
     "heads": lambda view: view.naming != NO_HEADS,
 }
 FORMATS = {  # what is asked of a figure → the formats that heed it
-    "code": ("py",), "scale": ("png",), "limits": DRAWN, "against": (*DRAWN, "csv", "md", "py"), "heads": (*DRAWN, "csv", "md", "py"),
-} | dict.fromkeys((*ALONE, "theme", "width"), DRAWN)  # fmt: skip
+    "code": ("py",),
+    "scale": ("png",),
+    "limits": DRAWN,
+    "against": (*DRAWN, "csv", "md", "py"),
+    "heads": (*DRAWN, "csv", "md", "py"),
+} | dict.fromkeys((*ALONE, "theme", "width"), DRAWN)
 TABLES = ("csv", "py")  # formats of the weights that a view shows, which has to show some
 WHOLE = ("npz", "safetensors")  # formats of all that was computed, whatever is shown of it
 

@@ -40,11 +40,20 @@ def shown_expression(settings, language, step, together=False):
     if together:
         keys = "K[n].swapaxes(0, 1).reshape(-1, H * D)"
     return {
-        "input": "query[n]", "configure": f"Wq{columns}.T", "query": f"Q[n, {head}, i]", "keys": keys,
-        "dot": f"dots[n, {head}, i]", "scale": f"scores[n, {head}, i]", "mask": f"masked[n, {head}, i]",
-        "softmax": f"probabilities[n, {head}, i]", "dropout": f"weights[n, {head}, i]", "values": f"heads[n, {head}, i]",
-        "concat": "concat[n, i]", "project": "multi_head_output[n, i]", "output": "multi_head_output[n, i]",
-    }[step]  # fmt: skip
+        "input": "query[n]",
+        "configure": f"Wq{columns}.T",
+        "query": f"Q[n, {head}, i]",
+        "keys": keys,
+        "dot": f"dots[n, {head}, i]",
+        "scale": f"scores[n, {head}, i]",
+        "mask": f"masked[n, {head}, i]",
+        "softmax": f"probabilities[n, {head}, i]",
+        "dropout": f"weights[n, {head}, i]",
+        "values": f"heads[n, {head}, i]",
+        "concat": "concat[n, i]",
+        "project": "multi_head_output[n, i]",
+        "output": "multi_head_output[n, i]",
+    }[step]
 
 
 class Program:

@@ -45,11 +45,18 @@ def maps(argument, value):
     """A rule: heads by number and "mean", as in "2,5,mean" or [2, 5, "mean"]."""
     given = value.split(",") if isinstance(value, str) else value
     try:
-        found = tuple(dict.fromkeys(MEAN if str(one).strip() == MEAN else whole(argument, read_number(one), 0) for one in given))
+        found = tuple(
+            dict.fromkeys(MEAN if str(one).strip() == MEAN else whole(argument, read_number(one), 0) for one in given)
+        )
     except (TypeError, ValueError):
         found = ()
     if not found:
-        raise Wrong(argument, value, 'must be numbers of heads, "mean" among them for the average, as in "2,5,mean".', [{argument: None}])
+        raise Wrong(
+            argument,
+            value,
+            'must be numbers of heads, "mean" among them for the average, as in "2,5,mean".',
+            [{argument: None}],
+        )
     return found
 
 
@@ -134,7 +141,9 @@ class Figure(Ruled):
 
     def check_together(self):
         if self.settings and self.recording:
-            raise Wrong("recording", self.recording, "stands beside settings: a figure is of one of them.", [{"settings": None}])
+            raise Wrong(
+                "recording", self.recording, "stands beside settings: a figure is of one of them.", [{"settings": None}]
+            )
         if self.results:
             self._check_results()
         if self.format == "json" and self.font_size is not None:
@@ -163,7 +172,9 @@ class Figure(Ruled):
                 raise Wrong(name, getattr(self, name), "is of attention, and stands beside results.", [{name: None}])
         if self.format not in OF_MEASURED:
             right = str(Path(self.out).with_suffix(".csv"))
-            raise Wrong("out", self.out, f"would hold attention, and results have none: {', '.join(OF_MEASURED)}.", [{"out": right}])
+            raise Wrong(
+                "out", self.out, f"would hold attention, and results have none: {', '.join(OF_MEASURED)}.", [{"out": right}]
+            )
 
     @property
     def format(self):
@@ -240,7 +251,9 @@ def read_figures(path):
         except Wrong as wrong:
             raise Wrong(wrong.argument, wrong.value, f"(figure {place} of {path.name}) {wrong.rule}", wrong.nearest) from None
         if figure.out in [one.out for one in found]:
-            raise Wrong("out", figure.out, f"(figure {place} of {path.name}) is that of an earlier figure, which it would replace.")
+            raise Wrong(
+                "out", figure.out, f"(figure {place} of {path.name}) is that of an earlier figure, which it would replace."
+            )
         found.append(figure)
     return found
 

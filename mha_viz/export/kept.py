@@ -53,10 +53,22 @@ def kept(trace, file):
     """The Kept of a Trace whose numbers ``numbers`` puts into ``file``."""
     layer, batch, rules = trace.layer, trace.batch, trace.rules
     return Kept(
-        file, tuple(layer.weights), layer.embed_dim, layer.num_heads, layer.kdim, layer.vdim, batch.key is not None,
-        batch.value is not None, rules.padded is not None, rules.causal, rules.window, "in_proj_bias" in layer.weights,
-        "bias_k" in layer.weights, layer.add_zero_attn, origin_of_nonfinite(trace) is None,
-    )  # fmt: skip
+        file,
+        tuple(layer.weights),
+        layer.embed_dim,
+        layer.num_heads,
+        layer.kdim,
+        layer.vdim,
+        batch.key is not None,
+        batch.value is not None,
+        rules.padded is not None,
+        rules.causal,
+        rules.window,
+        "in_proj_bias" in layer.weights,
+        "bias_k" in layer.weights,
+        layer.add_zero_attn,
+        origin_of_nonfinite(trace) is None,
+    )
 
 
 def numbers(trace):

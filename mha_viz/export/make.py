@@ -186,9 +186,14 @@ def caption_of(figure, what):
 
 
 WRITERS = {  # by format, of those that no browser draws
-    "html": page, "json": lambda figure, what, spec, alt: to_json(spec).encode(), "csv": table, "npz": recording,
-    "safetensors": recording, "md": markdown, "py": lambda figure, what, spec, alt: PROGRAMS[figure.code](what, figure.view).encode(),
-}  # fmt: skip
+    "html": page,
+    "json": lambda figure, what, spec, alt: to_json(spec).encode(),
+    "csv": table,
+    "npz": recording,
+    "safetensors": recording,
+    "md": markdown,
+    "py": lambda figure, what, spec, alt: PROGRAMS[figure.code](what, figure.view).encode(),
+}
 
 
 def write(figures, folder="."):

@@ -158,9 +158,19 @@ def _said_below(figure, text, how):
     more, bottom = len(lines) * (BELOW + 5) + 4, figure.layout.margin.b or 0
     figure.update_layout(height=figure.layout.height + more, margin_b=bottom + more)
     figure.add_annotation(
-        text="<br>".join(lines), showarrow=False, align="left", font={"size": BELOW, "color": theme.soft}, xref="paper", x=0,
-        xanchor="left", xshift=EDGE - (figure.layout.margin.l or 0), yref="paper", y=0, yanchor="bottom", yshift=-(bottom + more) + 4,
-    )  # fmt: skip
+        text="<br>".join(lines),
+        showarrow=False,
+        align="left",
+        font={"size": BELOW, "color": theme.soft},
+        xref="paper",
+        x=0,
+        xanchor="left",
+        xshift=EDGE - (figure.layout.margin.l or 0),
+        yref="paper",
+        y=0,
+        yanchor="bottom",
+        yshift=-(bottom + more) + 4,
+    )
     return figure
 
 

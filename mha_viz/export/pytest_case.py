@@ -14,11 +14,7 @@ def case(shown, choice, opening, lines, origin):
     opening = [*opening[:at], "import pytest", *opening[at:]]
     hidden = "hidden" if origin.hides else "None"
     said = "where a query may not attend" if origin.hides else "None, nothing is hidden"
-    body = [
-        f'"""Weights [N, H, L, S] as they are shown; and {said}."""',
-        *lines,
-        f"return weights.detach(), {hidden}",
-    ]
+    body = [f'"""Weights [N, H, L, S] as they are shown; and {said}."""', *lines, f"return weights.detach(), {hidden}"]
     tests = [row_test(shown.trace, choice), average_test(shown.trace, choice)]
     tests += [] if origin.drops else [sum_test(shown.trace)]
     tests += [hidden_test(shown.trace)] if origin.hides else []
@@ -60,11 +56,7 @@ def sum_test(trace):
     sums = trace.weights[:, computed_heads(trace)].sum(axis=-1, dtype=np.float64)  # [N, heads, L]
     off = np.abs(sums[np.isfinite(sums)] - 1).max(initial=0)
     near = 1e-5 if off < 1e-5 else float(f"{2 * off:.0e}")  # maps are often saved rounded
-    return written(
-        "rows_sum_to_1",
-        *defined(trace),
-        f"assert (abs(weights.sum(dim=-1) - 1) < {near:g})[defined].all()",
-    )
+    return written("rows_sum_to_1", *defined(trace), f"assert (abs(weights.sum(dim=-1) - 1) < {near:g})[defined].all()")
 
 
 def hidden_test(trace):

@@ -14,7 +14,9 @@ def caption(what, view):
     """A caption of what this ``view`` shows of a Shown or a Measured: what is seen, of what, and what computed or measured it."""
     drawn = view.drawn_as(what)
     said = drawn.caption(what)
-    return " ".join([said, drawn.trust(what), made_by()] if isinstance(what, Measured) else [*of_attention(what, drawn, said), made_by()])
+    return " ".join(
+        [said, drawn.trust(what), made_by()] if isinstance(what, Measured) else [*of_attention(what, drawn, said), made_by()]
+    )
 
 
 def of_attention(shown, view, said):

@@ -157,9 +157,19 @@ def _axis_names(place, map, theme, columns):
 
 def text_at(place, x, y, text, size, color, **more):
     return {
-        "text": text, "x": x / place.width, "y": 1 - y / place.height, "xref": "paper", "yref": "paper", "xanchor": "left",
-        "yanchor": "middle", "align": "left", "showarrow": False, "borderpad": 0, "font": {"size": size, "color": color}, **more,
-    }  # fmt: skip
+        "text": text,
+        "x": x / place.width,
+        "y": 1 - y / place.height,
+        "xref": "paper",
+        "yref": "paper",
+        "xanchor": "left",
+        "yanchor": "middle",
+        "align": "left",
+        "showarrow": False,
+        "borderpad": 0,
+        "font": {"size": size, "color": color},
+        **more,
+    }
 
 
 def row_words(looks, cell, axes, theme):
@@ -177,10 +187,19 @@ def _words_on(rows, word, cell, axes, theme):
     edges = np.flatnonzero(np.diff(np.concatenate([[False], rows, [False]])))
     for top, bottom in edges.reshape(-1, 2).tolist():
         if (bottom - top) * cell[1] >= 16 and len(found) < 8:
-            found.append({
-                "text": word, "x": 0.5, "xref": f"{axes[0]} domain", "y": (top + bottom - 1) / 2, "yref": axes[1],
-                "showarrow": False, "bgcolor": theme.paper, "borderpad": 1, "font": {"size": 13, "color": theme.text},
-            })  # fmt: skip
+            found.append(
+                {
+                    "text": word,
+                    "x": 0.5,
+                    "xref": f"{axes[0]} domain",
+                    "y": (top + bottom - 1) / 2,
+                    "yref": axes[1],
+                    "showarrow": False,
+                    "bgcolor": theme.paper,
+                    "borderpad": 1,
+                    "font": {"size": 13, "color": theme.text},
+                }
+            )
     return found
 
 
@@ -211,10 +230,19 @@ def strip_labels(strip, origins, labels, axes, theme):
         texts.append(f"<b>{title_of(strip, name)[0]}</b><span style='color:{theme.soft}'>{between}{more}</span>")
     x, y = (origins - [0.5, 0.5 + (3 + strip.names) / strip.cell[1]]).T  # 3 px above the tile's corner, or its names
     return {
-        "type": "scatter", "mode": "text", "x": x, "y": y, "xaxis": axes[0], "yaxis": axes[1], "text": texts,
-        "textposition": "top right", "textfont": {"size": 13 if strip.words in SHORT else 14, "color": theme.text},
-        "cliponaxis": False, "hoverinfo": "skip", "showlegend": False,
-    }  # fmt: skip
+        "type": "scatter",
+        "mode": "text",
+        "x": x,
+        "y": y,
+        "xaxis": axes[0],
+        "yaxis": axes[1],
+        "text": texts,
+        "textposition": "top right",
+        "textfont": {"size": 13 if strip.words in SHORT else 14, "color": theme.text},
+        "cliponaxis": False,
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
 
 
 def bar(place, box, scale, theme):
@@ -222,18 +250,41 @@ def bar(place, box, scale, theme):
     title = scale.title(box.width if place.stacked else box.height)
     values, texts = scale.ticks()
     return {
-        "x": box.x / place.width, "xanchor": "left", "xpad": 0, "y": 1 - box.y / place.height, "yanchor": "top", "ypad": 0,
-        "orientation": "h" if place.stacked else "v", "len": box.width if place.stacked else box.height, "lenmode": "pixels",
-        "thickness": 14, "outlinewidth": 1, "outlinecolor": theme.line, "tickfont": {"size": 13}, "ticks": "outside", "ticklen": 3,
-        "tickcolor": theme.line, "tickvals": values, "ticktext": texts, "tickmode": "array",
+        "x": box.x / place.width,
+        "xanchor": "left",
+        "xpad": 0,
+        "y": 1 - box.y / place.height,
+        "yanchor": "top",
+        "ypad": 0,
+        "orientation": "h" if place.stacked else "v",
+        "len": box.width if place.stacked else box.height,
+        "lenmode": "pixels",
+        "thickness": 14,
+        "outlinewidth": 1,
+        "outlinecolor": theme.line,
+        "tickfont": {"size": 13},
+        "ticks": "outside",
+        "ticklen": 3,
+        "tickcolor": theme.line,
+        "tickvals": values,
+        "ticktext": texts,
+        "tickmode": "array",
         "title": {"text": title, "font": {"size": 14}, "side": "top" if place.stacked else "right"},
-    }  # fmt: skip
+    }
 
 
 def legend(place, theme):
     """What each hatch means, in a line below everything."""
     return {
-        "orientation": "h", "x": 0, "xanchor": "left", "y": 1 - place.legend.y / place.height, "yanchor": "top",
-        "bgcolor": "rgba(0,0,0,0)", "font": {"size": 14, "color": theme.text}, "itemclick": False, "itemdoubleclick": False,
-        "itemsizing": "constant", "tracegroupgap": 0,
-    }  # fmt: skip
+        "orientation": "h",
+        "x": 0,
+        "xanchor": "left",
+        "y": 1 - place.legend.y / place.height,
+        "yanchor": "top",
+        "bgcolor": "rgba(0,0,0,0)",
+        "font": {"size": 14, "color": theme.text},
+        "itemclick": False,
+        "itemdoubleclick": False,
+        "itemsizing": "constant",
+        "tracegroupgap": 0,
+    }

@@ -28,9 +28,22 @@ SLANT = 50  # degrees
 
 
 def arrange(
-    width, heads, queries, keys, row_texts, column_texts, numbered=False, *, maps=2, own_names=True, bars=None, captions=1,
-    stacked=None, labels=LABELS, parts=ALL,
-):  # fmt: skip
+    width,
+    heads,
+    queries,
+    keys,
+    row_texts,
+    column_texts,
+    numbered=False,
+    *,
+    maps=2,
+    own_names=True,
+    bars=None,
+    captions=1,
+    stacked=None,
+    labels=LABELS,
+    parts=ALL,
+):
     """The Geometry of a strip of ``heads`` tiles of ``queries`` × ``keys`` cells, and large ``maps`` of as many, ``width`` px wide.
 
     ``row_texts`` and ``column_texts`` are the widths in px of the widest names of rows and columns; columns that are just
@@ -95,8 +108,8 @@ def arrange(
     bottom = max(box.bottom for box in [*(map.box for map in placed), *bar_boxes])
     legend_box = Box(0, bottom + margins.below(4), width, margins.legend)
     return Geometry(
-        width, math.ceil(legend_box.bottom), strip, tuple(placed), tuple(bar_boxes), stacked, legend_box, parts=parts,
-    )  # fmt: skip
+        width, math.ceil(legend_box.bottom), strip, tuple(placed), tuple(bar_boxes), stacked, legend_box, parts=parts
+    )
 
 
 def arrange_all(

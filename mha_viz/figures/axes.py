@@ -55,16 +55,31 @@ def axes(place, tiles, strip, sides, theme, chosen, linked=True):
             common = {**_axis(place, map.box, "xy"[i], extent), "fixedrange": place.stacked}
             places, exact = side.ticks(1 - i)
             found[named(cells[i])] = {
-                **common, "anchor": cells[1 - i], "tickvals": places, "ticktext": exact, "showline": True, "mirror": True,
-                "linecolor": color, "linewidth": thick, **({} if cells[i] == first else {"matches": first}),
-            }  # fmt: skip
+                **common,
+                "anchor": cells[1 - i],
+                "tickvals": places,
+                "ticktext": exact,
+                "showline": True,
+                "mirror": True,
+                "linecolor": color,
+                "linewidth": thick,
+                **({} if cells[i] == first else {"matches": first}),
+            }
             places, texts = ticks.drawn(step, theme)
             drawn = place.parts.labels if i == 0 else map.row_labels > 0
             found[named(names[i])] = {
-                **common, "anchor": names[1 - i], "overlaying": cells[i], "matches": first, "tickvals": places, "ticktext": texts,
-                "showticklabels": drawn, "tickfont": {"size": 13}, "side": "top" if i == 0 else "left",
-                "tickangle": map.column_labels.angle if i == 0 else 0, "ticklabelstandoff": 4,
-            }  # fmt: skip
+                **common,
+                "anchor": names[1 - i],
+                "overlaying": cells[i],
+                "matches": first,
+                "tickvals": places,
+                "ticktext": texts,
+                "showticklabels": drawn,
+                "tickfont": {"size": 13},
+                "side": "top" if i == 0 else "left",
+                "tickangle": map.column_labels.angle if i == 0 else 0,
+                "ticklabelstandoff": 4,
+            }
     return found
 
 
@@ -75,14 +90,20 @@ def _strip(place, side):
     (down, rows), (along, columns) = side.ticks(0), side.ticks(1)
     return {
         "xaxis": {
-            **_axis(place, strip.area, "x", _range_x(strip)), "anchor": "y", "fixedrange": True, "ticktext": columns * strip.columns,
+            **_axis(place, strip.area, "x", _range_x(strip)),
+            "anchor": "y",
+            "fixedrange": True,
+            "ticktext": columns * strip.columns,
             "tickvals": [round(column * step_x + i, 6) for column in range(strip.columns) for i in along],
         },
         "yaxis": {
-            **_axis(place, strip.area, "y", _range_y(strip)), "anchor": "x", "fixedrange": True, "ticktext": rows * strip.rows,
+            **_axis(place, strip.area, "y", _range_y(strip)),
+            "anchor": "x",
+            "fixedrange": True,
+            "ticktext": rows * strip.rows,
             "tickvals": [round(row * step_y + i, 6) for row in range(strip.rows) for i in down],
         },
-    }  # fmt: skip
+    }
 
 
 def _range_x(strip):
@@ -103,18 +124,33 @@ def _names_of_strip(place, tiles, side, theme):
     for row in range(strip.rows):
         top, count = strip.place(row * strip.columns).y, min(strip.columns, tiles - row * strip.columns)
         found[f"xaxis{row + 2}"] = {
-            **_axis(place, strip.area, "x", _range_x(strip)), "overlaying": "x", "anchor": "free", "position": 1 - top / place.height,
-            "side": "top", "fixedrange": True, "showticklabels": place.parts.labels, "tickfont": {"size": 13},
-            "tickangle": names.column_labels.angle, "ticklabelstandoff": 4, "ticktext": texts * count,
+            **_axis(place, strip.area, "x", _range_x(strip)),
+            "overlaying": "x",
+            "anchor": "free",
+            "position": 1 - top / place.height,
+            "side": "top",
+            "fixedrange": True,
+            "showticklabels": place.parts.labels,
+            "tickfont": {"size": 13},
+            "tickangle": names.column_labels.angle,
+            "ticklabelstandoff": 4,
+            "ticktext": texts * count,
             "tickvals": [round(column * step_x + i, 6) for column in range(count) for i in places],
-        }  # fmt: skip
+        }
     places, texts = side.rows.drawn(names.row_step, theme)
     found["yaxis2"] = {
-        **_axis(place, strip.area, "y", _range_y(strip)), "overlaying": "y", "anchor": "free",
-        "position": strip.place(0).x / place.width, "side": "left", "fixedrange": True, "showticklabels": place.parts.labels,
-        "tickfont": {"size": 13}, "ticklabelstandoff": 4, "ticktext": texts * strip.rows,
+        **_axis(place, strip.area, "y", _range_y(strip)),
+        "overlaying": "y",
+        "anchor": "free",
+        "position": strip.place(0).x / place.width,
+        "side": "left",
+        "fixedrange": True,
+        "showticklabels": place.parts.labels,
+        "tickfont": {"size": 13},
+        "ticklabelstandoff": 4,
+        "ticktext": texts * strip.rows,
         "tickvals": [round(row * step_y + i, 6) for row in range(strip.rows) for i in places],
-    }  # fmt: skip
+    }
     return found
 
 
@@ -122,9 +158,15 @@ def _axis(place, box, side, extent):
     """An axis along one side of ``box`` that draws nothing."""
     along_x, along_y = [box.x / place.width, box.right / place.width], [1 - box.bottom / place.height, 1 - box.y / place.height]
     return {
-        "domain": along_x if side == "x" else along_y, "range": extent, "tickmode": "array", "showticklabels": False, "ticks": "",
-        "showgrid": False, "zeroline": False, "automargin": False,
-    }  # fmt: skip
+        "domain": along_x if side == "x" else along_y,
+        "range": extent,
+        "tickmode": "array",
+        "showticklabels": False,
+        "ticks": "",
+        "showgrid": False,
+        "zeroline": False,
+        "automargin": False,
+    }
 
 
 def named(axis):

@@ -130,10 +130,19 @@ class _Both:
         ]
         L, S = self.weights[0].shape
         place = arrange(
-            width, len(shown), L, S, *widest, tokens[1][1].numbered, maps=3, own_names=own_names,
-            bars={1: ticks_width(scale), 2: ticks_width(change)}, captions=bool(shown) + len(notes),
-            labels=widest_labels(maps) if maps else None, parts=parts,
-        )  # fmt: skip
+            width,
+            len(shown),
+            L,
+            S,
+            *widest,
+            tokens[1][1].numbered,
+            maps=3,
+            own_names=own_names,
+            bars={1: ticks_width(scale), 2: ticks_width(change)},
+            captions=bool(shown) + len(notes),
+            labels=widest_labels(maps) if maps else None,
+            parts=parts,
+        )
         if shown:
             more = [
                 around.weighted(b) + note for note in around.pooled(b, strip_pool(place, (L, S)), large_pool((L, S)), "change")
@@ -157,9 +166,21 @@ class _Both:
             rows, columns = sides(trace, self.choice.item, half)
             L, S = self.weights[i].shape
             halves.append(
-                arrange(half, 0, L, S, rows.widest, columns.widest, columns.numbered, maps=1,
-                        bars={0: ticks_width(scale)} if i else {}, captions=2, stacked=stacked, parts=parts)
-            )  # fmt: skip
+                arrange(
+                    half,
+                    0,
+                    L,
+                    S,
+                    rows.widest,
+                    columns.widest,
+                    columns.numbered,
+                    maps=1,
+                    bars={0: ticks_width(scale)} if i else {},
+                    captions=2,
+                    stacked=stacked,
+                    parts=parts,
+                )
+            )
             one = replace(self._map(i, scale), said=tuple(text.removeprefix(" · ") for text in around.seen(trace)))
             large.append(Large(one, self._looks(i, None if self.head is None else [self.head]), rows, columns))
         place = halves[0].beside(halves[1], stacked)

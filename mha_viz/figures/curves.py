@@ -24,35 +24,58 @@ def curves(steps, lines, step=None, theme="light", width=480, height=150):
     ends = apart([([0.0] + known(values))[-1] / high for values in lines.values()], 15 / (height - 40))
     data = [
         {
-            "type": "scatter", "mode": "lines", "x": places, "y": list(values), "name": name,
+            "type": "scatter",
+            "mode": "lines",
+            "x": places,
+            "y": list(values),
+            "name": name,
             "line": {"color": theme.text, "width": 2, "dash": DASHES[i % len(DASHES)]},
-            "hovertemplate": "after %{text} steps: %{y:.4f}<extra>%{fullData.name}</extra>", "text": [str(one) for one in steps],
+            "hovertemplate": "after %{text} steps: %{y:.4f}<extra>%{fullData.name}</extra>",
+            "text": [str(one) for one in steps],
         }
         for i, (name, values) in enumerate(lines.items())
-    ]  # fmt: skip
+    ]
     every = max(1, math.ceil(len(places) / 7))
     shown = [*places[: -every or None : every], *places[-1:]] if len(places) > 1 else places  # the last step always
     layout = {
-        "width": width, "height": height, "margin": {"l": 34, "r": right, "t": 8, "b": 38, "autoexpand": False}, "showlegend": False,
-        "paper_bgcolor": theme.paper, "plot_bgcolor": theme.paper, "font": {"family": FONT, "size": 13, "color": theme.text},
-        "template": {}, "hovermode": "x", "dragmode": False,
+        "width": width,
+        "height": height,
+        "margin": {"l": 34, "r": right, "t": 8, "b": 38, "autoexpand": False},
+        "showlegend": False,
+        "paper_bgcolor": theme.paper,
+        "plot_bgcolor": theme.paper,
+        "font": {"family": FONT, "size": 13, "color": theme.text},
+        "template": {},
+        "hovermode": "x",
+        "dragmode": False,
         "xaxis": {
-            "tickvals": shown, "ticktext": [str(steps[i]) for i in shown],
+            "tickvals": shown,
+            "ticktext": [str(steps[i]) for i in shown],
             "title": {"text": "training steps", "font": {"size": 13}, "standoff": 8},
-            "showgrid": False, "zeroline": False, "linecolor": theme.line, "showline": True, "range": [-0.3, max(len(places) - 0.7, 0.7)],
+            "showgrid": False,
+            "zeroline": False,
+            "linecolor": theme.line,
+            "showline": True,
+            "range": [-0.3, max(len(places) - 0.7, 0.7)],
             "fixedrange": True,
         },
-        "yaxis": {
-            "range": [0, high * 1.04], "nticks": 4, "gridcolor": theme.line, "zeroline": False, "fixedrange": True,
-        },
+        "yaxis": {"range": [0, high * 1.04], "nticks": 4, "gridcolor": theme.line, "zeroline": False, "fixedrange": True},
         "annotations": [
             {
-                "text": name, "x": 1, "xref": "paper", "xanchor": "left", "xshift": 4, "y": end, "yref": "paper", "yanchor": "middle",
-                "showarrow": False, "font": {"size": 13, "color": theme.text},
+                "text": name,
+                "x": 1,
+                "xref": "paper",
+                "xanchor": "left",
+                "xshift": 4,
+                "y": end,
+                "yref": "paper",
+                "yanchor": "middle",
+                "showarrow": False,
+                "font": {"size": 13, "color": theme.text},
             }
             for name, end in zip(lines, ends, strict=True)
         ],
-    }  # fmt: skip
+    }
     if step in list(steps):
         at = list(steps).index(step)
         layout["shapes"] = [

@@ -82,16 +82,33 @@ def cache(found, lengths, token, item=0, view=None, theme="light", width=1104, p
     if "coloraxis9" in coloraxes:
         sheet.data.append(tiles.bar_only("coloraxis9", panels[-1]["axes"]))
     return sheet.figure(
-        height, "decoding", showlegend=True, uirevision="decoding", **coloraxes,
+        height,
+        "decoding",
+        showlegend=True,
+        uirevision="decoding",
+        **coloraxes,
         meta={
-            "kind": "decoding", "panels": panels, "queries": [], "keys": texts, "tokens": decoding.batch.L, "names": [],
+            "kind": "decoding",
+            "panels": panels,
+            "queries": [],
+            "keys": texts,
+            "tokens": decoding.batch.L,
+            "names": [],
             "chosen": {"head": None, "query": None, "key": token},
         },
         legend={
-            "orientation": "h", "x": left / width, "xanchor": "left", "y": 26 / height, "yanchor": "top", "bgcolor": "rgba(0,0,0,0)",
-            "itemclick": False, "itemdoubleclick": False, "itemsizing": "constant", "tracegroupgap": 0,
+            "orientation": "h",
+            "x": left / width,
+            "xanchor": "left",
+            "y": 26 / height,
+            "yanchor": "top",
+            "bgcolor": "rgba(0,0,0,0)",
+            "itemclick": False,
+            "itemdoubleclick": False,
+            "itemsizing": "constant",
+            "tracegroupgap": 0,
         },
-    )  # fmt: skip
+    )
 
 
 def _panel(sheet, box, name, values, scale, step, decoding, item):
@@ -176,47 +193,100 @@ def graph(x, lines, across, upwards, mark=None, limit=None, log=False, unit="{:.
     data = []
     for i, (name, values) in enumerate(lines.items()):
         y = [None if not math.isfinite(value) else max(value, low) for value in np.asarray(values, float).tolist()]
-        data.append({
-            "type": "scatter", "mode": "lines+markers" if len(x) <= 32 else "lines", "x": list(map(int, x)), "y": y, "name": name,
-            "line": {"color": theme.text, "width": 2, "dash": (*DASHES, "longdash", "longdashdot")[i % 6]},
-            "marker": {"size": 5, "symbol": ("circle", "diamond", "square", "cross")[i % 4]},
-            "text": [fill(unit, value) for value in np.asarray(values, float).tolist()],
-            "hovertemplate": f"{across} %{{x}}: %{{text}}<extra>%{{fullData.name}}</extra>",
-        })  # fmt: skip
+        data.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers" if len(x) <= 32 else "lines",
+                "x": list(map(int, x)),
+                "y": y,
+                "name": name,
+                "line": {"color": theme.text, "width": 2, "dash": (*DASHES, "longdash", "longdashdot")[i % 6]},
+                "marker": {"size": 5, "symbol": ("circle", "diamond", "square", "cross")[i % 4]},
+                "text": [fill(unit, value) for value in np.asarray(values, float).tolist()],
+                "hovertemplate": f"{across} %{{x}}: %{{text}}<extra>%{{fullData.name}}</extra>",
+            }
+        )
     shapes = []
     if limit:
-        shapes.append({
-            "type": "line", "x0": 0, "x1": 1, "xref": "paper", "y0": limit[0], "y1": limit[0],
-            "line": {"color": theme.soft, "width": 1.5, "dash": "dot"},
-        })  # fmt: skip
-    if mark is not None:
-        shapes.append({
-            "type": "line", "x0": mark, "x1": mark, "y0": 0, "y1": 1, "yref": "paper", "line": {"color": theme.choice, "width": 3},
-        })  # fmt: skip
-    ticks = _log_ticks(low, high) if log else {"nticks": 5}
-    return go.Figure({"data": data, "layout": {
-        "width": width, "height": height, "margin": {"l": 76, "r": right, "t": 8, "b": 46, "autoexpand": False}, "showlegend": False,
-        "paper_bgcolor": theme.paper, "plot_bgcolor": theme.paper, "template": {}, "hovermode": "closest", "dragmode": False,
-        "font": {"family": FONT, "size": 14, "color": theme.text}, "hoverlabel": {"font": {"size": 14}},
-        "xaxis": {
-            "title": {"text": across, "font": {"size": 14}, "standoff": 6}, "showgrid": False, "zeroline": False, "showline": True,
-            "linecolor": theme.line, "fixedrange": True, "tickfont": {"size": 13}, "tickformat": ",d",
-            "dtick": next(n * 10**p for p in range(9) for n in (1, 2, 5) if n * 10**p >= (x[-1] - x[0]) / 6),
-        },
-        "yaxis": {
-            "type": "log" if log else "linear", "range": [place(low), place(high) + 0.04 * span], "gridcolor": theme.line,
-            "zeroline": False, "fixedrange": True, "tickfont": {"size": 13}, **ticks,
-            "title": {"text": upwards, "font": {"size": 14}, "standoff": 8},
-        },
-        "shapes": shapes,
-        "annotations": [
+        shapes.append(
             {
-                "text": escape(name), "x": 1, "xref": "paper", "xanchor": "left", "xshift": 6, "y": end / 1.04, "yref": "paper",
-                "yanchor": "middle", "showarrow": False, "font": {"size": 14},
+                "type": "line",
+                "x0": 0,
+                "x1": 1,
+                "xref": "paper",
+                "y0": limit[0],
+                "y1": limit[0],
+                "line": {"color": theme.soft, "width": 1.5, "dash": "dot"},
             }
-            for name, end in zip(names, ends, strict=True)
-        ],
-    }})  # fmt: skip
+        )
+    if mark is not None:
+        shapes.append(
+            {
+                "type": "line",
+                "x0": mark,
+                "x1": mark,
+                "y0": 0,
+                "y1": 1,
+                "yref": "paper",
+                "line": {"color": theme.choice, "width": 3},
+            }
+        )
+    ticks = _log_ticks(low, high) if log else {"nticks": 5}
+    return go.Figure(
+        {
+            "data": data,
+            "layout": {
+                "width": width,
+                "height": height,
+                "margin": {"l": 76, "r": right, "t": 8, "b": 46, "autoexpand": False},
+                "showlegend": False,
+                "paper_bgcolor": theme.paper,
+                "plot_bgcolor": theme.paper,
+                "template": {},
+                "hovermode": "closest",
+                "dragmode": False,
+                "font": {"family": FONT, "size": 14, "color": theme.text},
+                "hoverlabel": {"font": {"size": 14}},
+                "xaxis": {
+                    "title": {"text": across, "font": {"size": 14}, "standoff": 6},
+                    "showgrid": False,
+                    "zeroline": False,
+                    "showline": True,
+                    "linecolor": theme.line,
+                    "fixedrange": True,
+                    "tickfont": {"size": 13},
+                    "tickformat": ",d",
+                    "dtick": next(n * 10**p for p in range(9) for n in (1, 2, 5) if n * 10**p >= (x[-1] - x[0]) / 6),
+                },
+                "yaxis": {
+                    "type": "log" if log else "linear",
+                    "range": [place(low), place(high) + 0.04 * span],
+                    "gridcolor": theme.line,
+                    "zeroline": False,
+                    "fixedrange": True,
+                    "tickfont": {"size": 13},
+                    **ticks,
+                    "title": {"text": upwards, "font": {"size": 14}, "standoff": 8},
+                },
+                "shapes": shapes,
+                "annotations": [
+                    {
+                        "text": escape(name),
+                        "x": 1,
+                        "xref": "paper",
+                        "xanchor": "left",
+                        "xshift": 6,
+                        "y": end / 1.04,
+                        "yref": "paper",
+                        "yanchor": "middle",
+                        "showarrow": False,
+                        "font": {"size": 14},
+                    }
+                    for name, end in zip(names, ends, strict=True)
+                ],
+            },
+        }
+    )
 
 
 def describe_graph(x, lines, across, unit="{:.3g}"):

@@ -39,7 +39,9 @@ def _described(shown):
     names = [shown.name(panel) for panel in range(len(shown.heads))]
     average = [name for head, name in zip(shown.heads, names, strict=True) if head is None]
     named = ", ".join(names if len(names) <= 4 else [f"{len(names) - len(average)} heads", *average])
-    said = [f"Attention as lines from {L} queries on the left to {S} keys on the right{shown.weighted}{shown.parts_seen[0]}: {named}."]
+    said = [
+        f"Attention as lines from {L} queries on the left to {S} keys on the right{shown.weighted}{shown.parts_seen[0]}: {named}."
+    ]
     if shown.focused:
         side, token = ("query", shown.query) if shown.query is not None else ("key", shown.key)
         said.append(f"In focus: {side} {shown.token(side == 'key', token)}.")

@@ -60,9 +60,14 @@ def spec(trace, view, theme="light", width=1104, strip=True, average=-1, parts=A
     large = [Large(maps[order.index(head)], shown.looks([head]), *shown.names, strong=True)]
     large += [shown.large_average()] if pair and average is not None else []
     place = arrange(
-        width, len(maps) if pair and strip else 0, *shown.sizes, maps=len(large), bars={len(large) - 1: shown.ticks},
-        labels=widest_labels(maps), parts=parts,
-    )  # fmt: skip
+        width,
+        len(maps) if pair and strip else 0,
+        *shown.sizes,
+        maps=len(large),
+        bars={len(large) - 1: shown.ticks},
+        labels=widest_labels(maps),
+        parts=parts,
+    )
     if pair and strip:
         return shown.picture(place, shown.tiles(maps), large, told, head)
     alone = f"One head of {shown.H}" + (" beside the average" if len(large) > 1 else "")

@@ -66,16 +66,33 @@ def _drawn(shown, theme, width, parts):
     ]
     axis = {"domain": [0, 1], "fixedrange": True, "visible": False}
     legend = {
-        "orientation": "h", "x": 0, "xanchor": "left", "y": 1 - place.legend.y / place.height, "yanchor": "top",
-        "bgcolor": "rgba(0,0,0,0)", "itemclick": False, "itemdoubleclick": False, "tracegroupgap": 0,
-    }  # fmt: skip
+        "orientation": "h",
+        "x": 0,
+        "xanchor": "left",
+        "y": 1 - place.legend.y / place.height,
+        "yanchor": "top",
+        "bgcolor": "rgba(0,0,0,0)",
+        "itemclick": False,
+        "itemdoubleclick": False,
+        "tracegroupgap": 0,
+    }
     layout = {
-        "xaxis": {**axis, "range": [0, width]}, "yaxis": {**axis, "range": [place.height, 0]}, "legend": legend,
-        "width": width, "height": place.height, "margin": {**dict.fromkeys("lrtb", 0), "autoexpand": False},
-        "paper_bgcolor": theme.paper, "plot_bgcolor": theme.paper, "font": {"family": FONT, "size": 14, "color": theme.text},
-        "hovermode": "closest", "dragmode": False, "hoverlabel": {"font": {"family": FONT, "size": 14}}, "template": {},
-        "meta": _meta(shown, place), "uirevision": "lines",
-    }  # fmt: skip
+        "xaxis": {**axis, "range": [0, width]},
+        "yaxis": {**axis, "range": [place.height, 0]},
+        "legend": legend,
+        "width": width,
+        "height": place.height,
+        "margin": {**dict.fromkeys("lrtb", 0), "autoexpand": False},
+        "paper_bgcolor": theme.paper,
+        "plot_bgcolor": theme.paper,
+        "font": {"family": FONT, "size": 14, "color": theme.text},
+        "hovermode": "closest",
+        "dragmode": False,
+        "hoverlabel": {"font": {"family": FONT, "size": 14}},
+        "template": {},
+        "meta": _meta(shown, place),
+        "uirevision": "lines",
+    }
     return {"data": data, "layout": layout}
 
 
@@ -89,10 +106,16 @@ def _meta(shown, place):
             panels[-1][name] = {"x": ends[side], "y": y, "pitch": place.pitch[side], "name": NODE + place.labels[side]}
     head = shown.choice.head if shown.choice.head in shown.heads else None
     return {
-        "kind": "lines", "panels": panels, "names": [], "queries": place.sides[0].texts, "keys": place.sides[1].texts,
-        "chosen": {"head": head, "query": shown.query, "key": shown.key}, "quantity": shown.scale.quantity,
-        "first": [side.first for side in place.sides], "blocks": [side.blocks for side in place.sides],
-    }  # fmt: skip
+        "kind": "lines",
+        "panels": panels,
+        "names": [],
+        "queries": place.sides[0].texts,
+        "keys": place.sides[1].texts,
+        "chosen": {"head": head, "query": shown.query, "key": shown.key},
+        "quantity": shown.scale.quantity,
+        "first": [side.first for side in place.sides],
+        "blocks": [side.blocks for side in place.sides],
+    }
 
 
 def _strokes(shown, place, points, theme):
@@ -186,10 +209,20 @@ def _texts(shown, place, theme):
     if not words:
         return []
     x, y, text, position, size, color = zip(*words, strict=True)
-    return [{
-        "type": "scatter", "mode": "text", "x": np.float32(x), "y": np.float32(y), "text": text, "textposition": position,
-        "textfont": {"size": size, "color": color}, "cliponaxis": False, "hoverinfo": "skip", "showlegend": False,
-    }]  # fmt: skip
+    return [
+        {
+            "type": "scatter",
+            "mode": "text",
+            "x": np.float32(x),
+            "y": np.float32(y),
+            "text": text,
+            "textposition": position,
+            "textfont": {"size": size, "color": color},
+            "cliponaxis": False,
+            "hoverinfo": "skip",
+            "showlegend": False,
+        }
+    ]
 
 
 def _captions(shown, place, theme):
@@ -257,10 +290,21 @@ def _hovers(shown, place, points):
         x, y = ((1 - part) * ends[:, 0] + part * ends[:, 1]).astype(np.float32).T  # [K] each
         thickness = _thickness((_step(shown.parts[panel, query, key]) + 0.5) / STEPS, place)  # [K]
         exact = [side.exact for side in place.sides]
-        found.append({
-            "type": "scatter", "mode": "markers", "x": x, "y": y, "marker": {"size": 8, "opacity": 0}, "showlegend": False,
-            "text": [f"query {exact[0][q]}<br>key {exact[1][k]}" for q, k in zip(query.tolist(), key.tolist(), strict=True)],
-            "customdata": np.stack([query, key, weight, thickness], axis=1).astype(np.float32), "name": shown.name(panel), "meta": "lines",
-            "hovertemplate": f"%{{text}}<br>{shown.scale.quantity} %{{customdata[2]:.6f}}<extra>%{{fullData.name}}</extra>",
-        })  # fmt: skip
+        found.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "x": x,
+                "y": y,
+                "marker": {"size": 8, "opacity": 0},
+                "showlegend": False,
+                "text": [
+                    f"query {exact[0][q]}<br>key {exact[1][k]}" for q, k in zip(query.tolist(), key.tolist(), strict=True)
+                ],
+                "customdata": np.stack([query, key, weight, thickness], axis=1).astype(np.float32),
+                "name": shown.name(panel),
+                "meta": "lines",
+                "hovertemplate": f"%{{text}}<br>{shown.scale.quantity} %{{customdata[2]:.6f}}<extra>%{{fullData.name}}</extra>",
+            }
+        )
     return found

@@ -80,11 +80,7 @@ def describe_terms(trace, derivation):
 
 def _score_words(d):
     """From the sum of products to the score that the softmax sees, line by line."""
-    words = [
-        f"<b>q · k = {_number(d.dot)}</b>",
-        f"× {d.scale_told}",
-        f"<b>score {_number(d.score)}</b>",
-    ]
+    words = [f"<b>q · k = {_number(d.dot)}</b>", f"× {d.scale_told}", f"<b>score {_number(d.score)}</b>"]
     if d.hidden_by:
         return [*words, f"hidden by {' and '.join(d.hidden_by)}: −∞"]
     return words if d.bias is None else [*words, f"+ mask {_number(d.bias)}", f"<b>= {_number(d.score + d.bias)}</b>"]
@@ -265,12 +261,23 @@ def token_in_heads(trace, derivation, side="query", view=None, theme="light", wi
     coloraxes = scale.coloraxes(sheet.theme, sheet.color_bar(bar, height, narrow, scale))
     sheet.data += [tiles.bar_only(name, axes) for name in coloraxes if name != "coloraxis"]
     return sheet.figure(
-        height, "token in heads", showlegend=True, **coloraxes,
+        height,
+        "token in heads",
+        showlegend=True,
+        **coloraxes,
         legend={
-            "orientation": "h", "x": 0, "xanchor": "left", "y": 1 - (top + 4) / height, "yanchor": "top", "bgcolor": "rgba(0,0,0,0)",
-            "itemclick": False, "itemdoubleclick": False, "itemsizing": "constant", "tracegroupgap": 0,
+            "orientation": "h",
+            "x": 0,
+            "xanchor": "left",
+            "y": 1 - (top + 4) / height,
+            "yanchor": "top",
+            "bgcolor": "rgba(0,0,0,0)",
+            "itemclick": False,
+            "itemdoubleclick": False,
+            "itemsizing": "constant",
+            "tracegroupgap": 0,
         },
-    )  # fmt: skip
+    )
 
 
 def describe_token_in_heads(trace, derivation, side="query"):

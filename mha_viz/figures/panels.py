@@ -103,6 +103,20 @@ def arrange(width, count, large, names_in, noted, steps, legend_words, parts=ALL
     rows = 1 if sum(entries) <= width else math.ceil(len(entries) / max(width // max(entries), 1))  # as Plotly sets them
     legend = Box(0, bottom, width, 10 + 20 * rows if entries else 0)
     return Place(
-        width, math.ceil(legend.bottom), top, count, across, size, step, head_room, labels,
-        tuple(body / tokens for tokens in counts), sides, large, key, key_columns, legend, parts,
-    )  # fmt: skip
+        width,
+        math.ceil(legend.bottom),
+        top,
+        count,
+        across,
+        size,
+        step,
+        head_room,
+        labels,
+        tuple(body / tokens for tokens in counts),
+        sides,
+        large,
+        key,
+        key_columns,
+        legend,
+        parts,
+    )

@@ -109,22 +109,36 @@ def picture(place, strip, large, chosen, scales, theme, captions, linked=True):
         tiles.put_in_legend(data)
     layout = {
         **axes(
-            place, len(strip.maps) if strip else 0, small, sides, theme, [i for i, one in enumerate(large) if one.strong], linked,
+            place,
+            len(strip.maps) if strip else 0,
+            small,
+            sides,
+            theme,
+            [i for i, one in enumerate(large) if one.strong],
+            linked,
         ),
-        "width": place.width, "height": place.height, "margin": {**dict.fromkeys("lrtb", 0), "autoexpand": False},
+        "width": place.width,
+        "height": place.height,
+        "margin": {**dict.fromkeys("lrtb", 0), "autoexpand": False},
         "meta": _meta(place, strip, large, meta, chosen, scales, theme),
-        "paper_bgcolor": theme.paper, "plot_bgcolor": theme.paper, "font": {"family": FONT, "size": 14, "color": theme.text},
+        "paper_bgcolor": theme.paper,
+        "plot_bgcolor": theme.paper,
+        "font": {"family": FONT, "size": 14, "color": theme.text},
         **coloraxes,
         "annotations": [
             *(around.caption(place, line, texts, theme) for line, texts in enumerate(captions if place.parts.title else ())),
-            *around.titles(place, [(one.map.name, one.map.said) for one in large], theme, (large[0] if large else strip).columns),
+            *around.titles(
+                place, [(one.map.name, one.map.said) for one in large], theme, (large[0] if large else strip).columns
+            ),
             *words,
         ],
-        "legend": around.legend(place, theme), "hovermode": "closest",
+        "legend": around.legend(place, theme),
+        "hovermode": "closest",
         "dragmode": False if place.stacked or not large else "zoom",
         "hoverlabel": {"font": {"family": FONT, "size": 14}, "namelength": -1},
-        "uirevision": " ".join(map(str, (len(large), L, S, *_sight(strip or large[0])))), "template": {},
-    }  # fmt: skip
+        "uirevision": " ".join(map(str, (len(large), L, S, *_sight(strip or large[0])))),
+        "template": {},
+    }
     return {"data": data, "layout": layout}
 
 
@@ -174,11 +188,18 @@ def _strip(place, strip, pool, chosen, theme):
     entries, names = [], place.names is not None and place.parts.labels
     for i, (map, (x, y)) in enumerate(zip(strip.maps, firsts, strict=True)):
         label = box.label(i)
-        entries.append({
-            "head": map.head, "source": map.source, "axes": STRIP, "x0": x, "y0": y,
-            "label": [label.x, label.y, label.width, label.height], "named": [names and i % box.columns == 0, names],
-            "title": around.title_of(box, map.name),
-        })  # fmt: skip
+        entries.append(
+            {
+                "head": map.head,
+                "source": map.source,
+                "axes": STRIP,
+                "x0": x,
+                "y0": y,
+                "label": [label.x, label.y, label.width, label.height],
+                "named": [names and i % box.columns == 0, names],
+                "title": around.title_of(box, map.name),
+            }
+        )
     return maps, over, entries
 
 
@@ -196,10 +217,15 @@ def _large(place, i, one, pool, chosen, theme):
     ]
     title, map = place.maps[i].title, place.maps[i]
     entry = {
-        "head": one.map.head, "source": one.map.source, "axes": where, "x0": 0, "y0": 0,
-        "label": [title.x, title.y, title.width, title.height], "named": [map.row_labels > 0, place.parts.labels],
+        "head": one.map.head,
+        "source": one.map.source,
+        "axes": where,
+        "x0": 0,
+        "y0": 0,
+        "label": [title.x, title.y, title.width, title.height],
+        "named": [map.row_labels > 0, place.parts.labels],
         "title": [one.map.name, 17],
-    }  # fmt: skip
+    }
     return [one.map.heatmap(where, (0, 0), pool, 1 if spacious else 0)], over, [entry]
 
 
@@ -209,10 +235,14 @@ def _meta(place, strip, large, entries, chosen, scales, theme):
     for i, (rows, columns) in enumerate([(one.rows, one.columns) for one in large] or [(strip.rows, strip.columns)]):
         named_by = place.maps[i] if large else place.names
         side = {
-            "queries": rows.texts, "keys": columns.texts, "rows": rows.short, "columns": columns.short,
+            "queries": rows.texts,
+            "keys": columns.texts,
+            "rows": rows.short,
+            "columns": columns.short,
             "angle": named_by.column_labels.angle if named_by else 0,
-            "first": [rows.first, columns.first], "blocks": [rows.blocks, columns.blocks],
-        }  # fmt: skip
+            "first": [rows.first, columns.first],
+            "blocks": [rows.blocks, columns.blocks],
+        }
         if side not in sides:
             sides.append(side)
         if large:
@@ -224,10 +254,17 @@ def _meta(place, strip, large, entries, chosen, scales, theme):
     head, query, key = chosen
     order = list(dict.fromkeys(map.head for map in strip.maps if map.head is not None)) if strip else [head]
     return {
-        "kind": "maps", "tiles": entries, "queries": sides[0]["queries"], "keys": sides[0]["keys"], "sides": sides, "names": names,
-        "order": order, "largest": {"change" if scale.kind == "change" else "weight": scale.high for scale in scales},
-        "chosen": {"head": head, "query": query, "key": key}, "quantity": scales[0].quantity,
-    }  # fmt: skip
+        "kind": "maps",
+        "tiles": entries,
+        "queries": sides[0]["queries"],
+        "keys": sides[0]["keys"],
+        "sides": sides,
+        "names": names,
+        "order": order,
+        "largest": {"change" if scale.kind == "change" else "weight": scale.high for scale in scales},
+        "chosen": {"head": head, "query": query, "key": key},
+        "quantity": scales[0].quantity,
+    }
 
 
 def _sight(one):

@@ -64,7 +64,11 @@ def looks_of(one):
     hidden = np.zeros(one.values.shape, bool) if one.hidden is None else one.hidden
     lost = hidden.all(axis=1) & np.isnan(one.values).all(axis=1)  # [R]
     masked = hidden & (np.isnan(one.values) | (one.values == 0))
-    return {look: cells[None] for look, cells in kinds(one.values, masked, np.zeros(len(lost), bool), lost).items() if look != "padded"}
+    return {
+        look: cells[None]
+        for look, cells in kinds(one.values, masked, np.zeros(len(lost), bool), lost).items()
+        if look != "padded"
+    }
 
 
 def describe(one):

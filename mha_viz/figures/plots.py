@@ -76,10 +76,19 @@ def plots(rows, theme="light", width=1100):
         _lines(data, notes, number, box, plot, theme)
         axes |= _axes(number, box, plot, theme)
     layout = {
-        "width": width, "height": high, "showlegend": False, "template": {}, "hovermode": "closest", "dragmode": False,
-        "paper_bgcolor": theme.paper, "plot_bgcolor": theme.paper, "font": {"family": FONT, "size": 14, "color": theme.text},
-        "margin": {"l": 0, "r": 0, "t": 0, "b": 0, "autoexpand": False}, "annotations": notes, **axes,
-    }  # fmt: skip
+        "width": width,
+        "height": high,
+        "showlegend": False,
+        "template": {},
+        "hovermode": "closest",
+        "dragmode": False,
+        "paper_bgcolor": theme.paper,
+        "plot_bgcolor": theme.paper,
+        "font": {"family": FONT, "size": 14, "color": theme.text},
+        "margin": {"l": 0, "r": 0, "t": 0, "b": 0, "autoexpand": False},
+        "annotations": notes,
+        **axes,
+    }
     return go.Figure({"data": data, "layout": layout})
 
 
@@ -111,9 +120,15 @@ def _lines(data, notes, number, box, plot, theme):
         color = "rgb({:.0f},{:.0f},{:.0f})".format(*theme.ink_at(0.5 + 0.5 * (i + 1) / len(plot.lines)))
         common = {"type": "scatter", "x": line.x, "xaxis": f"x{number + 1}", "yaxis": f"y{number + 1}", "name": line.name}
         if line.beside:
-            data.append(common | {
-                "y": line.beside, "mode": "lines", "line": {"color": color, "width": 1.5, "dash": "dot"}, "hoverinfo": "skip",
-            })  # fmt: skip
+            data.append(
+                common
+                | {
+                    "y": line.beside,
+                    "mode": "lines",
+                    "line": {"color": color, "width": 1.5, "dash": "dot"},
+                    "hoverinfo": "skip",
+                }
+            )
         drawn = common | {
             "y": line.y,
             "mode": "lines+markers",
@@ -147,14 +162,25 @@ def _axes(number, box, plot, theme):
     beyond = max(0.06, 0.06 * math.log10(at[-1] / at[0])) if at else 0  # room for the outermost marks
     common = {"zeroline": False, "fixedrange": True, "tickfont": {"size": 13}}
     across = common | {
-        "type": "log", "domain": [left, right], "anchor": f"y{number + 1}", "showgrid": False, "showline": True, "linecolor": theme.line,
-        "tickvals": at, "ticktext": [f"{x:,}" for x in at], "title": {"text": plot.across, "font": {"size": 14}, "standoff": 4},
+        "type": "log",
+        "domain": [left, right],
+        "anchor": f"y{number + 1}",
+        "showgrid": False,
+        "showline": True,
+        "linecolor": theme.line,
+        "tickvals": at,
+        "ticktext": [f"{x:,}" for x in at],
+        "title": {"text": plot.across, "font": {"size": 14}, "standoff": 4},
         "range": [math.log10(at[0]) - beyond, math.log10(at[-1]) + beyond] if at else [0, 1],
-    }  # fmt: skip
+    }
     upwards = common | {
-        "type": "log" if plot.log else "linear", "domain": [bottom, top], "anchor": f"x{number + 1}", "gridcolor": theme.line,
-        "range": [low, high], "title": {"text": plot.upwards, "font": {"size": 14}, "standoff": 4},
-    }  # fmt: skip
+        "type": "log" if plot.log else "linear",
+        "domain": [bottom, top],
+        "anchor": f"x{number + 1}",
+        "gridcolor": theme.line,
+        "range": [low, high],
+        "title": {"text": plot.upwards, "font": {"size": 14}, "standoff": 4},
+    }
     return {f"xaxis{number + 1}": across, f"yaxis{number + 1}": upwards | (_ticks(low, high) if plot.log else {"nticks": 6})}
 
 

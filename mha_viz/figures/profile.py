@@ -86,4 +86,6 @@ def describe_profile(results, length=None):
             told.append(f"{name}: {said}")
     if not told:
         return "Nothing is timed yet."
-    return f"Time and peak memory of one call at embed_dim {results.profile.embed_dim} and length {length:,}. {'. '.join(told)}."
+    return (
+        f"Time and peak memory of one call at embed_dim {results.profile.embed_dim} and length {length:,}. {'. '.join(told)}."
+    )

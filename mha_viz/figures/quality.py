@@ -36,6 +36,7 @@ def describe_quality(quality):
     """What the picture shows, in words."""
     of = quality.of("accuracy")
     told = "; ".join(
-        f"{heads_of(heads)} {statistics.median(values):.3f} ({min(values):.3f} to {max(values):.3f})" for heads, values in of.items()
+        f"{heads_of(heads)} {statistics.median(values):.3f} ({min(values):.3f} to {max(values):.3f})"
+        for heads, values in of.items()
     )
     return f"Share of right answers by head count, median of the seeds and their range: {told}."

@@ -136,7 +136,10 @@ class Scale:
 
     def title(self, room):
         """What the bar's title says within so many px."""
-        names = self.quantity, self.quantity.removeprefix("value-")  # a value-norm weight is a norm weight where there is little room
+        names = (
+            self.quantity,
+            self.quantity.removeprefix("value-"),
+        )  # a value-norm weight is a norm weight where there is little room
         titles = tuple(title.format(name) for name in names for title in TITLES[self.kind])
         if self.fixed:
             titles = (f"{titles[0]}, ends set by hand", *titles)

@@ -35,10 +35,19 @@ class Sheet:
 
     def say(self, x, y, text, size=14, color=None, anchor="left", angle=0, behind=None):
         """Words: their left, right or centre at x, their middle at y, on what is there or on a colour of their own, ``behind``."""
-        self._words.append((x, y, {
-            "text": text, "font": {"size": size, "color": color or self.theme.text}, "xanchor": anchor, "textangle": angle,
-            "bgcolor": behind,
-        }))  # fmt: skip
+        self._words.append(
+            (
+                x,
+                y,
+                {
+                    "text": text,
+                    "font": {"size": size, "color": color or self.theme.text},
+                    "xanchor": anchor,
+                    "textangle": angle,
+                    "bgcolor": behind,
+                },
+            )
+        )
 
     def title(self, x, top, name, words):
         """A name in bold, and more about it in quiet words where there is room; returns where that begins which it names."""
@@ -60,16 +69,28 @@ class Sheet:
         pixel = (high - low or 1) / (box.height - below - above)
         low, high = low - below * pixel, high + above * pixel
         marks = {
-            "showticklabels": bool(finite.any()), "nticks": 4 if box.height > 60 else 3, "tickfont": {"size": 12, "color": self.theme.soft},
-            "zeroline": True, "zerolinecolor": self.theme.line, "zerolinewidth": 1,
-        }  # fmt: skip
+            "showticklabels": bool(finite.any()),
+            "nticks": 4 if box.height > 60 else 3,
+            "tickfont": {"size": 12, "color": self.theme.soft},
+            "zeroline": True,
+            "zerolinecolor": self.theme.line,
+            "zerolinewidth": 1,
+        }
         axes = self.panel(box, (-0.5, len(values) - 0.5), (low, high), y=marks)
         slot = box.width / len(values)
-        self.data.append({
-            "type": "bar", "x": np.arange(len(values), dtype=np.float32), "y": finite.astype(np.float32), "xaxis": axes[0],
-            "yaxis": axes[1], "width": 1 - min(0.3, 1.5 / slot) if slot >= 3 else 1, "marker": {"color": colors, "line": {"width": 0}},
-            "hovertext": hover, "hovertemplate": "%{hovertext}<extra></extra>",
-        })  # fmt: skip
+        self.data.append(
+            {
+                "type": "bar",
+                "x": np.arange(len(values), dtype=np.float32),
+                "y": finite.astype(np.float32),
+                "xaxis": axes[0],
+                "yaxis": axes[1],
+                "width": 1 - min(0.3, 1.5 / slot) if slot >= 3 else 1,
+                "marker": {"color": colors, "line": {"width": 0}},
+                "hovertext": hover,
+                "hovertemplate": "%{hovertext}<extra></extra>",
+            }
+        )
         for i, text in written.items():
             half = width_of(text.replace("<b>", "").replace("</b>", ""), SIZE, bold="<b>" in text) / 2
             x = min(max(box.x + (i + 0.5) * slot, box.x + half), max(self.width - half, box.x + half))
@@ -110,12 +131,26 @@ class Sheet:
         values, texts = scale.ticks()
         room = box.width if lying else box.height
         return {
-            "orientation": "h" if lying else "v", "x": box.x / self.width, "xanchor": "left", "xpad": 0, "y": 1 - box.y / height,
-            "yanchor": "top", "ypad": 0, "len": room, "lenmode": "pixels", "thickness": 14, "outlinewidth": 1,
-            "outlinecolor": self.theme.line, "tickfont": {"size": 13}, "tickvals": values, "ticktext": texts, "ticks": "outside",
-            "ticklen": 3, "tickcolor": self.theme.line,
+            "orientation": "h" if lying else "v",
+            "x": box.x / self.width,
+            "xanchor": "left",
+            "xpad": 0,
+            "y": 1 - box.y / height,
+            "yanchor": "top",
+            "ypad": 0,
+            "len": room,
+            "lenmode": "pixels",
+            "thickness": 14,
+            "outlinewidth": 1,
+            "outlinecolor": self.theme.line,
+            "tickfont": {"size": 13},
+            "tickvals": values,
+            "ticktext": texts,
+            "ticks": "outside",
+            "ticklen": 3,
+            "tickcolor": self.theme.line,
             "title": {"text": scale.title(room), "font": {"size": 14}, "side": "top" if lying else "right"},
-        }  # fmt: skip
+        }
 
     def figure(self, height, kind, **layout):
         """The ``go.Figure``, ``height`` px high, with ``kind`` in its meta; ``layout`` adds to its layout or changes it."""
@@ -125,13 +160,37 @@ class Sheet:
             axes[f"xaxis{number}"] = {**_NOTHING, "domain": across, "anchor": f"y{number}", **x}
             axes[f"yaxis{number}"] = {**_NOTHING, "domain": down, "anchor": f"x{number}", **y}
         words = [
-            {**word, "x": x / self.width, "y": 1 - y / height, "xref": "paper", "yref": "paper", "yanchor": "middle",
-             "showarrow": False, "borderpad": 0}
+            {
+                **word,
+                "x": x / self.width,
+                "y": 1 - y / height,
+                "xref": "paper",
+                "yref": "paper",
+                "yanchor": "middle",
+                "showarrow": False,
+                "borderpad": 0,
+            }
             for x, y, word in self._words
-        ]  # fmt: skip
-        return go.Figure({"data": self.data, "layout": {
-            **axes, "annotations": words, "width": self.width, "height": height, "template": {}, "meta": {"kind": kind},
-            "margin": {**dict.fromkeys("lrtb", 0), "autoexpand": False}, "paper_bgcolor": theme.paper, "plot_bgcolor": theme.paper,
-            "font": {"family": FONT, "size": 14, "color": theme.text}, "hoverlabel": {"font": {"family": FONT, "size": 14}},
-            "hovermode": "closest", "dragmode": False, "showlegend": False, **layout,
-        }})  # fmt: skip
+        ]
+        return go.Figure(
+            {
+                "data": self.data,
+                "layout": {
+                    **axes,
+                    "annotations": words,
+                    "width": self.width,
+                    "height": height,
+                    "template": {},
+                    "meta": {"kind": kind},
+                    "margin": {**dict.fromkeys("lrtb", 0), "autoexpand": False},
+                    "paper_bgcolor": theme.paper,
+                    "plot_bgcolor": theme.paper,
+                    "font": {"family": FONT, "size": 14, "color": theme.text},
+                    "hoverlabel": {"font": {"family": FONT, "size": 14}},
+                    "hovermode": "closest",
+                    "dragmode": False,
+                    "showlegend": False,
+                    **layout,
+                },
+            }
+        )

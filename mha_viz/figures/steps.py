@@ -162,11 +162,25 @@ def _heatmap(one, values, hidden, lost, axes, theme, largest, parts, spaced):
     colors = theme.ink if one.kind == "weight" else (*theme.less[:0:-1], *theme.more)
     scale = [[i / (len(colors) - 1), color] for i, color in enumerate(colors)]
     return {
-        "type": "heatmap", "z": shown.astype(np.float32), "x0": 0, "dx": 1, "y0": 0, "dy": 1, "xaxis": axes[0], "yaxis": axes[1],
-        "zmin": 0 if one.kind == "weight" else -largest, "zmax": largest, "colorscale": scale, "showscale": False,
-        "xgap": int(spaced), "ygap": int(spaced), "hovertext": hover, "hovertemplate": "%{hovertext}<extra></extra>",
-        "name": one.symbol, "hoverongaps": True,
-    }  # fmt: skip
+        "type": "heatmap",
+        "z": shown.astype(np.float32),
+        "x0": 0,
+        "dx": 1,
+        "y0": 0,
+        "dy": 1,
+        "xaxis": axes[0],
+        "yaxis": axes[1],
+        "zmin": 0 if one.kind == "weight" else -largest,
+        "zmax": largest,
+        "colorscale": scale,
+        "showscale": False,
+        "xgap": int(spaced),
+        "ygap": int(spaced),
+        "hovertext": hover,
+        "hovertemplate": "%{hovertext}<extra></extra>",
+        "name": one.symbol,
+        "hoverongaps": True,
+    }
 
 
 def _numbers(sheet, values, hidden, axes, theme, largest, kind, digits):

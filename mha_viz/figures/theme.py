@@ -63,23 +63,44 @@ GREYS = {
 
 THEMES = {
     "light": Theme(
-        paper="#ffffff", text="#1d2127", soft="#5b626d", line="#c9cdd4", hatch="#6f7682", choice="#1c6fd1", rest="#6f7682",
-        ink=_BLUE_ON_LIGHT, more=_BLUE_ON_LIGHT,
+        paper="#ffffff",
+        text="#1d2127",
+        soft="#5b626d",
+        line="#c9cdd4",
+        hatch="#6f7682",
+        choice="#1c6fd1",
+        rest="#6f7682",
+        ink=_BLUE_ON_LIGHT,
+        more=_BLUE_ON_LIGHT,
         less=("#ffffff", "#fed8bf", "#fab07d", "#ed893c", "#cf6b02", "#a85600", "#824101", "#5f2d00", "#3d1b00"),
     ),
     "dark": Theme(
-        paper="#0e1117", text="#f0f2f6", soft="#a9b0bb", line="#3b414b", hatch="#9aa3b0", choice="#5aa9ff", rest="#9aa3b0",
-        ink=_BLUE_ON_DARK, more=_BLUE_ON_DARK,
+        paper="#0e1117",
+        text="#f0f2f6",
+        soft="#a9b0bb",
+        line="#3b414b",
+        hatch="#9aa3b0",
+        choice="#5aa9ff",
+        rest="#9aa3b0",
+        ink=_BLUE_ON_DARK,
+        more=_BLUE_ON_DARK,
         less=("#0e1117", "#401e02", "#663201", "#8e4701", "#b46016", "#d28145", "#e9a577", "#f9cdaf", "#fff6f1"),
     ),
     "print": Theme(
-        paper="#ffffff", text="#000000", soft="#4a4a4a", line="#8a8a8a", hatch="#000000", choice="#000000", rest="#a6a6a6",
+        paper="#ffffff",
+        text="#000000",
+        soft="#4a4a4a",
+        line="#8a8a8a",
+        hatch="#000000",
+        choice="#000000",
+        rest="#a6a6a6",
         ink=GREYS["light"],
         more=GREYS["light"],
         less=GREYS["light"],
-        hatched=0.4, lined=True,
+        hatched=0.4,
+        lined=True,
     ),
-}  # fmt: skip
+}
 
 
 def mixed(colors, fraction):

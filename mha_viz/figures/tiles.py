@@ -43,9 +43,13 @@ def polygons(cells):
     order = np.lexsort((line, rank, line // L))
     line, left, right, rank = line[order], left[order], right[order], rank[order]
     follows = (
-        (line[1:] == line[:-1] + 1) & (line[1:] % L > 0) & (rank[1:] == rank[:-1]) & (runs[line[1:]] == runs[line[:-1]])
-        & (left[1:] < right[:-1]) & (left[:-1] < right[1:])
-    )  # fmt: skip
+        (line[1:] == line[:-1] + 1)
+        & (line[1:] % L > 0)
+        & (rank[1:] == rank[:-1])
+        & (runs[line[1:]] == runs[line[:-1]])
+        & (left[1:] < right[:-1])
+        & (left[:-1] < right[1:])
+    )
     first = np.append(True, ~follows)[: len(line)]
     last = np.append(~follows, True)[: len(line)]
     polygon, top = np.cumsum(first), line % L  # [K] each
@@ -98,19 +102,36 @@ def heatmap(drawn, name, axes, first=(0.0, 0.0), pool=None, exact=None, coloraxi
     if exact is not None:
         number = number.replace("%{z:", "%{customdata:")
     trace = {
-        "type": "heatmap", "z": np.ascontiguousarray(drawn, np.float32), "x0": x0, "dx": step[0], "y0": y0, "dy": step[1],
-        "name": name, "xaxis": axes[0], "yaxis": axes[1], "xgap": gap, "ygap": gap, "coloraxis": coloraxis,
+        "type": "heatmap",
+        "z": np.ascontiguousarray(drawn, np.float32),
+        "x0": x0,
+        "dx": step[0],
+        "y0": y0,
+        "dy": step[1],
+        "name": name,
+        "xaxis": axes[0],
+        "yaxis": axes[1],
+        "xgap": gap,
+        "ygap": gap,
+        "coloraxis": coloraxis,
         "hovertemplate": f"{where}<br>{number}<extra>%{{fullData.name}}</extra>",
-    }  # fmt: skip
+    }
     return trace if exact is None else trace | {"customdata": np.ascontiguousarray(exact, np.float32)}
 
 
 def bar_only(coloraxis, axes):
     """A trace without points, whose colour axis has the bar that those of the maps cannot have."""
     return {
-        "type": "scatter", "mode": "markers", "x": [None], "y": [None], "xaxis": axes[0], "yaxis": axes[1],
-        "marker": {"color": [0], "coloraxis": coloraxis}, "hoverinfo": "skip", "showlegend": False,
-    }  # fmt: skip
+        "type": "scatter",
+        "mode": "markers",
+        "x": [None],
+        "y": [None],
+        "xaxis": axes[0],
+        "yaxis": axes[1],
+        "marker": {"color": [0], "coloraxis": coloraxis},
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
 
 
 def hatches(cells, origins, axes, theme, size, step=(1, 1)):
@@ -142,11 +163,23 @@ def hatches(cells, origins, axes, theme, size, step=(1, 1)):
             shade = {"fillpattern": pattern | {"bgcolor": theme.soft}, "fill": "toself", "line": {"width": 0}, "mode": "lines"}
             sample = {"type": "scatter", "x": [None], "y": [None], "xaxis": axes[0], "yaxis": axes[1], "hoverinfo": "skip"}
             traces.append(sample | shade | {"name": LOOKS[name][0], "legendgroup": name, "showlegend": False})
-        traces.append({
-            "type": "scatter", "mode": "lines", "x": (x0 + x * step[0]).astype(np.float32),
-            "y": (y0 + y * step[1]).astype(np.float32), "xaxis": axes[0], "yaxis": axes[1], "line": edge, "fill": "toself",
-            "fillpattern": pattern, "hoverinfo": "skip", "name": LOOKS[name][0], "legendgroup": name, "showlegend": False,
-        })  # fmt: skip
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "x": (x0 + x * step[0]).astype(np.float32),
+                "y": (y0 + y * step[1]).astype(np.float32),
+                "xaxis": axes[0],
+                "yaxis": axes[1],
+                "line": edge,
+                "fill": "toself",
+                "fillpattern": pattern,
+                "hoverinfo": "skip",
+                "name": LOOKS[name][0],
+                "legendgroup": name,
+                "showlegend": False,
+            }
+        )
     return traces
 
 
@@ -168,9 +201,17 @@ def put_in_legend(traces):
 def line(x, y, axes, color, width):
     """An outline that is never cut at the edge of its axes and never answers the pointer."""
     return {
-        "type": "scatter", "mode": "lines", "x": x, "y": y, "xaxis": axes[0], "yaxis": axes[1], "cliponaxis": False,
-        "line": {"color": color, "width": width}, "hoverinfo": "skip", "showlegend": False,
-    }  # fmt: skip
+        "type": "scatter",
+        "mode": "lines",
+        "x": x,
+        "y": y,
+        "xaxis": axes[0],
+        "yaxis": axes[1],
+        "cliponaxis": False,
+        "line": {"color": color, "width": width},
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
 
 
 def marks(cell, origins, shape, size, axes, theme):
@@ -190,8 +231,14 @@ def numbers(values, hidden, colors, axes, first=(0.0, 0.0), digits=3, sign=""):
     """The ``values`` [L, S] printed in their cells, except ``hidden`` ones, in ``colors``: one per printed value, row by row."""
     rows, columns = np.nonzero(~hidden)
     return {
-        "type": "scatter", "mode": "text", "x": (first[0] + columns).astype(np.float32), "y": (first[1] + rows).astype(np.float32),
-        "xaxis": axes[0], "yaxis": axes[1],
+        "type": "scatter",
+        "mode": "text",
+        "x": (first[0] + columns).astype(np.float32),
+        "y": (first[1] + rows).astype(np.float32),
+        "xaxis": axes[0],
+        "yaxis": axes[1],
         "text": [in_decimals(value, digits, sign) for value in values[rows, columns].tolist()],
-        "textfont": {"size": 13, "color": colors}, "hoverinfo": "skip", "showlegend": False,
-    }  # fmt: skip
+        "textfont": {"size": 13, "color": colors},
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }

@@ -33,10 +33,14 @@ class Profile(Ruled):
             try:
                 head_dim(self.embed_dim, heads)
             except Wrong as wrong:
-                raise Wrong("num_heads", self.num_heads, wrong.rule, [{"num_heads": these} for these in self._that_divide()]) from None
+                raise Wrong(
+                    "num_heads", self.num_heads, wrong.rule, [{"num_heads": these} for these in self._that_divide()]
+                ) from None
 
     def _that_divide(self):
         """The head counts, each that does not divide the embed_dim moved to the next lower one that does, and to the next higher."""
         lower = [max(one for one in divisors(self.embed_dim) if one <= heads) for heads in self.num_heads]
-        higher = [min((one for one in divisors(self.embed_dim) if one >= heads), default=self.embed_dim) for heads in self.num_heads]
+        higher = [
+            min((one for one in divisors(self.embed_dim) if one >= heads), default=self.embed_dim) for heads in self.num_heads
+        ]
         return dict.fromkeys(tuple(sorted(set(these))) for these in (lower, higher))

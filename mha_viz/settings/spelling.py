@@ -77,7 +77,9 @@ def from_address(query, *kinds):
             notes.append(wrong)
     notes += [unknown(name, query[name], *kinds) for name in strange[:MOST_UNKNOWN]]
     if len(strange) > MOST_UNKNOWN:
-        notes.append(Wrong("address", f"{len(strange)} unknown names", f"{len(strange) - MOST_UNKNOWN} more names are no settings."))
+        notes.append(
+            Wrong("address", f"{len(strange)} unknown names", f"{len(strange) - MOST_UNKNOWN} more names are no settings.")
+        )
     return *found.values(), notes
 
 

@@ -7,8 +7,19 @@ from mha_viz.settings.interventions import typed_interventions
 from mha_viz.settings.rules import LONGEST, Ruled, choice, each_whole, number, optional, ruled
 
 ORDERS = (
-    "difference", "index", "listed", "entropy", "distance", "previous", "next", "self", "first", "confidence", "induction", "contribution",
-)  # fmt: skip
+    "difference",
+    "index",
+    "listed",
+    "entropy",
+    "distance",
+    "previous",
+    "next",
+    "self",
+    "first",
+    "confidence",
+    "induction",
+    "contribution",
+)
 UNSORTED = ("index", "listed")  # orders that no statistic decides
 ARRANGEMENTS = ("pair", "all", "one")
 PICTURES = ("maps", "lines")

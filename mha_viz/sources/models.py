@@ -45,27 +45,48 @@ MODELS = {
     "induction": Model(
         "Induction",
         "It goes on with what followed last time: heads of layer 0 carry each token's predecessor, heads of layer 1 find it again.",
-        "induction", 64, 4, 2,
+        "induction",
+        64,
+        4,
+        2,
     ),
     "reverse-or-shift": Model(
         "Reverse or shift",
         "The first token says what to do with the others, and the heads of layer 1 change their pattern with it.",
-        "reverse-or-shift", 64, 4, 2,
+        "reverse-or-shift",
+        64,
+        4,
+        2,
     ),
     "look-both-ways-1": Model(
-        "Look both ways: 1 head", LOOK + "One head reads both and cannot say which is which: the heavier one wins both answers.",
-        "look-both-ways", 32, 1, 1, residual=False,
+        "Look both ways: 1 head",
+        LOOK + "One head reads both and cannot say which is which: the heavier one wins both answers.",
+        "look-both-ways",
+        32,
+        1,
+        1,
+        residual=False,
     ),
     "look-both-ways-2": Model(
-        "Look both ways: 2 heads", LOOK + "Two heads with as many parameters do it: one looks back, one ahead.",
-        "look-both-ways", 32, 2, 1, residual=False,
+        "Look both ways: 2 heads",
+        LOOK + "Two heads with as many parameters do it: one looks back, one ahead.",
+        "look-both-ways",
+        32,
+        2,
+        1,
+        residual=False,
     ),
     "look-both-ways-32": Model(
         "Look both ways: 32 heads",
-        LOOK + "With one number a head, 32 heads come to 0.93 of both: many heads, and none with room to tell twelve positions apart.",
-        "look-both-ways", 32, 32, 1, residual=False,
+        LOOK
+        + "With one number a head, 32 heads come to 0.93 of both: many heads, and none with room to tell twelve positions apart.",
+        "look-both-ways",
+        32,
+        32,
+        1,
+        residual=False,
     ),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, eq=False)

@@ -110,9 +110,16 @@ def _trace(call, names, filters, step):
         return trace_of_maps(weights, tokens, call.name, dtype=dtype, used=call.arrays.get("used"), step=step)
     out_weight, out_bias = call.out
     made = Call(
-        **call.arrays, mask=call.mask, scale=call.scale, out_weight=out_weight, out_bias=out_bias, tokens=tokens, name=call.name,
-        without_key=call.without_key, step=step,
-    )  # fmt: skip
+        **call.arrays,
+        mask=call.mask,
+        scale=call.scale,
+        out_weight=out_weight,
+        out_bias=out_bias,
+        tokens=tokens,
+        name=call.name,
+        without_key=call.without_key,
+        step=step,
+    )
     return trace_of_call(made, later=True)
 
 

@@ -50,7 +50,9 @@ def _text_of(path):
     except OSError as error:
         raise Wrong("file", path.name, f"cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError as error:
-        raise Wrong("file", path.name, f"must be UTF-8 text, and byte {error.start} is {error.object[error.start]:#04x}.") from None
+        raise Wrong(
+            "file", path.name, f"must be UTF-8 text, and byte {error.start} is {error.object[error.start]:#04x}."
+        ) from None
 
 
 def source_of_address(text):

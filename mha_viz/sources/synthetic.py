@@ -72,9 +72,16 @@ def synthetic(settings=None, *, engine="torch", dtype="float32"):
     elif not s.bias or s.add_bias_kv or s.add_zero_attn or s.kdim or s.vdim:
         del layer  # before another is made
         layer = Layer.random(
-            s.embed_dim, s.num_heads, seed=s.seed, dropout=s.dropout, bias=s.bias, add_bias_kv=s.add_bias_kv,
-            add_zero_attn=s.add_zero_attn, kdim=s.kdim, vdim=s.vdim,
-        )  # fmt: skip
+            s.embed_dim,
+            s.num_heads,
+            seed=s.seed,
+            dropout=s.dropout,
+            bias=s.bias,
+            add_bias_kv=s.add_bias_kv,
+            add_zero_attn=s.add_zero_attn,
+            kdim=s.kdim,
+            vdim=s.vdim,
+        )
     return attend(layer, batch, engine=engine, dtype=dtype, training=s.training, generator=generator, later=long)
 
 

@@ -130,13 +130,25 @@ def neighbour_roles(tokens):
 
 
 TASKS = {
-    "induction": Task(
-        (BOS, *LETTERS), (BOS,), 32, True, ("next",), repeated(32, 8, 15), continued, induction_roles
-    ),
+    "induction": Task((BOS, *LETTERS), (BOS,), 32, True, ("next",), repeated(32, 8, 15), continued, induction_roles),
     "reverse-or-shift": Task(
-        (PAD, REVERSE, SHIFT, *LETTERS), (REVERSE, SHIFT), 16, False, ("answer",), reversed_or_shifted(16, 6), reordered, order_roles
+        (PAD, REVERSE, SHIFT, *LETTERS),
+        (REVERSE, SHIFT),
+        16,
+        False,
+        ("answer",),
+        reversed_or_shifted(16, 6),
+        reordered,
+        order_roles,
     ),
     "look-both-ways": Task(
-        LETTERS[:10], (), 12, False, ("before", "after"), lambda rng, N: rng.integers(0, 10, (N, 12)), neighbours, neighbour_roles
+        LETTERS[:10],
+        (),
+        12,
+        False,
+        ("before", "after"),
+        lambda rng, N: rng.integers(0, 10, (N, 12)),
+        neighbours,
+        neighbour_roles,
     ),
-}  # fmt: skip
+}

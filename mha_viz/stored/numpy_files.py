@@ -41,7 +41,9 @@ def zip_of(name, data):
         if end is not None:
             check_tensors(name, end[zipfile._ECD_ENTRIES_TOTAL])
             if end[zipfile._ECD_SIZE] > ENTRY * MOST_TENSORS:
-                raise Wrong("file", name, f"has a directory of {end[zipfile._ECD_SIZE]:,} bytes: its names are too long to be read.")
+                raise Wrong(
+                    "file", name, f"has a directory of {end[zipfile._ECD_SIZE]:,} bytes: its names are too long to be read."
+                )
         return zipfile.ZipFile(io.BytesIO(data) if isinstance(data, bytes) else data)
 
 

@@ -125,7 +125,11 @@ def _check_parts(place, value, N):
     fits = isinstance(value, dict) and value.keys() == {"kind", "whole", "places"}
     fits = fits and isinstance(value["kind"], str) and isinstance(value["whole"], str) and _list_of(value["places"], list, N)
     widths = {len(at) for at in value["places"]} if fits else set()
-    fits = len(widths) == 1 and min(widths) > 1 and all(type(one) is int and 0 <= one < FARTHEST for at in value["places"] for one in at)
+    fits = (
+        len(widths) == 1
+        and min(widths) > 1
+        and all(type(one) is int and 0 <= one < FARTHEST for at in value["places"] for one in at)
+    )
     _check(place, value, fits, f"must hold kind, whole and {N} places of two whole numbers or more, or be null.")
 
 

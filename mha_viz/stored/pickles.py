@@ -9,16 +9,31 @@ from dataclasses import dataclass
 
 # What storages hold, by the class that torch names; UntypedStorage leaves the type to the tensor.
 STORAGES = {
-    "FloatStorage": "float32", "DoubleStorage": "float64", "HalfStorage": "float16", "BFloat16Storage": "bfloat16",
-    "LongStorage": "int64", "IntStorage": "int32", "ShortStorage": "int16", "CharStorage": "int8", "ByteStorage": "uint8",
-    "BoolStorage": "bool", "ComplexFloatStorage": "complex64", "ComplexDoubleStorage": "complex128", "UntypedStorage": None,
-}  # fmt: skip
+    "FloatStorage": "float32",
+    "DoubleStorage": "float64",
+    "HalfStorage": "float16",
+    "BFloat16Storage": "bfloat16",
+    "LongStorage": "int64",
+    "IntStorage": "int32",
+    "ShortStorage": "int16",
+    "CharStorage": "int8",
+    "ByteStorage": "uint8",
+    "BoolStorage": "bool",
+    "ComplexFloatStorage": "complex64",
+    "ComplexDoubleStorage": "complex128",
+    "UntypedStorage": None,
+}
 REBUILD = ("_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3")
 WRAPPED = ("_rebuild_parameter", "_rebuild_parameter_with_state")
 EMPTY = {"collections.OrderedDict": dict, "collections.defaultdict": dict, "collections.Counter": dict, "builtins.set": list}
 INERT = (  # no tensor in them
-    "torch.Size", "torch.device", "torch.serialization._get_layout", "_codecs.encode", "builtins.bytearray", "builtins.complex",
-)  # fmt: skip
+    "torch.Size",
+    "torch.device",
+    "torch.serialization._get_layout",
+    "_codecs.encode",
+    "builtins.bytearray",
+    "builtins.complex",
+)
 OTHER = {
     "_rebuild_sparse_tensor": "sparse",
     "_rebuild_qtensor": "quantized",
@@ -26,9 +41,27 @@ OTHER = {
     "_rebuild_meta_tensor_no_storage": "meta",
 }
 PUSHED = {
-    "INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT", "STRING", "BINSTRING", "SHORT_BINSTRING",
-    "UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8",
-}  # fmt: skip
+    "INT",
+    "BININT",
+    "BININT1",
+    "BININT2",
+    "LONG",
+    "LONG1",
+    "LONG4",
+    "FLOAT",
+    "BINFLOAT",
+    "STRING",
+    "BINSTRING",
+    "SHORT_BINSTRING",
+    "UNICODE",
+    "BINUNICODE",
+    "SHORT_BINUNICODE",
+    "BINUNICODE8",
+    "BINBYTES",
+    "SHORT_BINBYTES",
+    "BINBYTES8",
+    "BYTEARRAY8",
+}
 CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
 KEYS = (str, int, float, bool, type(None))
 MARK = object()

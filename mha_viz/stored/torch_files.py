@@ -87,7 +87,9 @@ def flat(name, held):
         if isinstance(value, Claim):
             characters += len(path)
             if len(found) == MOST_TENSORS or characters > NAMED:
-                rule = f"holds more than {MOST_TENSORS:,} tensors, or the same ones in as many places: save the state_dict alone."
+                rule = (
+                    f"holds more than {MOST_TENSORS:,} tensors, or the same ones in as many places: save the state_dict alone."
+                )
                 raise Wrong("file", name, rule)
             found[path] = value
         else:

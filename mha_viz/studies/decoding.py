@@ -32,8 +32,12 @@ def time_decoding(layer, *, num_kv_heads=None, dtype="float32", lengths=LENGTHS,
         if spent + 4 * last > seconds:  # twice the length is four times the work without the cache
             return
         start = time.perf_counter()
-        decoder = Decoder(layer, Mask(length, length, len(layer.extra_keys), causal=True), 1, num_kv_heads=num_kv_heads, dtype=dtype)
-        x = torch.randn(1, length, layer.embed_dim, generator=torch.Generator().manual_seed(seed)).to(decoder.dtype)  # [1, L, E]
+        decoder = Decoder(
+            layer, Mask(length, length, len(layer.extra_keys), causal=True), 1, num_kv_heads=num_kv_heads, dtype=dtype
+        )
+        x = torch.randn(1, length, layer.embed_dim, generator=torch.Generator().manual_seed(seed)).to(
+            decoder.dtype
+        )  # [1, L, E]
         cached, again = (min(_run(run, decoder, x) for _ in range(2)) for run in (with_cache, without_cache))
         last = time.perf_counter() - start
         spent += last

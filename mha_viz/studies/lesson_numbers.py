@@ -96,9 +96,13 @@ def opposite_numbers():
     high, low = trace.weights.max(), trace.weights.min()
     from_average = np.abs(trace.mean_weights @ trace.v[:, 0]).max()
     return {
-        "high": high, "low": low, "average": trace.mean_weights[0, 0, 0], "spread": np.ptp(trace.mean_weights),
-        "output": np.abs(trace.output).max(), "from_average": from_average,
-    }  # fmt: skip
+        "high": high,
+        "low": low,
+        "average": trace.mean_weights[0, 0, 0],
+        "spread": np.ptp(trace.mean_weights),
+        "output": np.abs(trace.output).max(),
+        "from_average": from_average,
+    }
 
 
 def both_ways(heads):
@@ -120,9 +124,14 @@ def dead_numbers():
     loss_left, in_nan, out_nan = loss_and_gradients(left)
     undefined = synthetic(left).undefined
     return {
-        "right": loss_right, "left": loss_left, "rows": int(undefined.sum()), "none": int(synthetic(right).undefined.sum()),
-        "in_nan": in_nan, "out_nan": out_nan, "fine": sum(fine),
-    }  # fmt: skip
+        "right": loss_right,
+        "left": loss_left,
+        "rows": int(undefined.sum()),
+        "none": int(synthetic(right).undefined.sum()),
+        "in_nan": in_nan,
+        "out_nan": out_nan,
+        "fine": sum(fine),
+    }
 
 
 def slice_numbers():
@@ -167,9 +176,13 @@ def dropout_numbers():
     trace = usual(training=True, padding=())
     sums = trace.weights.sum(axis=-1, dtype=np.float64)  # [N, H, L]
     return {
-        "off": int((np.abs(sums - 1) > 1e-5).sum()), "rows": sums.size, "least": sums.min(), "most": sums.max(),
-        "dropped": trace.dropped.mean(), "eval": np.abs(usual(padding=()).weights.sum(axis=-1) - 1).max(),
-    }  # fmt: skip
+        "off": int((np.abs(sums - 1) > 1e-5).sum()),
+        "rows": sums.size,
+        "least": sums.min(),
+        "most": sums.max(),
+        "dropped": trace.dropped.mean(),
+        "eval": np.abs(usual(padding=()).weights.sum(axis=-1) - 1).max(),
+    }
 
 
 def induction(snapshot=None):
@@ -183,9 +196,14 @@ def forming_numbers():
     role = {name: max(one["roles"]["induction"][1]) for name, one in (("first", snapshots[0]), ("last", snapshots[-1]))}
     without, off = accuracy(Trained("induction", interventions="0:1=zero"))
     return {
-        "step": learns["step"], "before": before["step"], "accuracy": learns["accuracy"]["next"], "was": before["accuracy"]["next"],
-        **role, "whole": without.accuracy["next"], "off": off.accuracy["next"],
-    }  # fmt: skip
+        "step": learns["step"],
+        "before": before["step"],
+        "accuracy": learns["accuracy"]["next"],
+        "was": before["accuracy"]["next"],
+        **role,
+        "whole": without.accuracy["next"],
+        "off": off.accuracy["next"],
+    }
 
 
 def order_traces():

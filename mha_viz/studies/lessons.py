@@ -88,14 +88,18 @@ LESSONS = {
         "The average of the two heads is the same everywhere. Does this layer do nothing?",
         "No. A head weighs tokens {high:.6f} or {low:.6f}, the other the reverse; their average is {average:.3f} in every cell (it "
         "varies by {spread:.1g}). The layer's output reaches ±{output:.4f}. From the average it would be {from_average:.1g}: nothing.",
-        opposite_numbers, lambda: (opposite_heads(),),
+        opposite_numbers,
+        lambda: (opposite_heads(),),
     ),
     "hides": Lesson(
         "What the average hides",
         "Eight heads of the tutorial's layer, and their average at the right. Look for the darkest cell of the chosen head.",
         "How much of that weight is left in the average?",
         "Head {head} gives key {key} a weight of {weight:.2f} when query {query} asks; the average says {average:.2f}. Seven others dilute it.",
-        hides_numbers, lambda: (usual(),), view_hides, page="explore",
+        hides_numbers,
+        lambda: (usual(),),
+        view_hides,
+        page="explore",
     ),
     "both-ways": Lesson(
         "One head cannot look both ways",
@@ -104,7 +108,10 @@ LESSONS = {
         "They differ by {gap:.4f} per cell, which tells you nothing. One head gets {before1:.0%} of “before” and {after1:.0%} of “after” right. "
         "Two heads get {before2:.0%} and {after2:.0%}; 32 heads with head_dim 1 get {before32:.0%} and {after32:.0%}. All three models have "
         "{parameters:,} parameters.",
-        both_ways_numbers, lambda: (both_ways(1), both_ways(2)), lambda: View(head=0, cell=(1, 2)), page="models",
+        both_ways_numbers,
+        lambda: (both_ways(1), both_ways(2)),
+        lambda: View(head=0, cell=(1, 2)),
+        page="models",
         settings=lambda: {"model": "look-both-ways-2", "pinned": "model=look-both-ways-1"},
     ),
     "dead": Lesson(
@@ -113,7 +120,10 @@ LESSONS = {
         "The loss over the real tokens is finite and looks as before. Is it safe to keep training?",
         "No. Padded right, nothing is undefined ({none} rows), the loss is {right:.4f} and {fine} gradients are NaN. Padded left, {rows} rows "
         "are undefined, the loss is {left:.4f}, and {in_nan:,} in-projection and {out_nan:,} out-projection gradients are NaN: all of them.",
-        dead_numbers, lambda: (usual(causal=True, padding_side="left"),), lambda: View(cell=(0, 0)), page="explore",
+        dead_numbers,
+        lambda: (usual(causal=True, padding_side="left"),),
+        lambda: View(cell=(0, 0)),
+        page="explore",
         settings=lambda: {"causal": "1", "padding_side": "left"},
     ),
     "slice": Lesson(
@@ -122,15 +132,20 @@ LESSONS = {
         "128 = 8 heads × 16. Which of the eight heads notice?",
         "All {moved}: each head projects the whole token (changes from {least:.4f} to {most:.4f}). In a layer that wrongly gave each head its "
         "own 16 numbers, {count} head would: head {only}.",
-        slice_numbers, with_one_number_changed, view_slice,
+        slice_numbers,
+        with_one_number_changed,
+        view_slice,
     ),
     "positions": Lesson(
         "The same word three times",
         "“cat” stands three times in the sentence. A has no positional encoding, B has one. Compare the three rows of “cat”.",
         "Without positions, how do the three rows of “cat” differ?",
         "They don't: the {count} rows are identical to within {without:.1g}. With positions they differ by up to {having:.3f}.",
-        same_words_numbers, lambda: tuple(usual(words=SAME, padding=(), positions=p) for p in (False, True)), view_positions,
-        page="explore", settings=lambda: {"words": SAME, "padding": "", "positions": "1", "pinned": pinned(words=SAME, padding="")},
+        same_words_numbers,
+        lambda: tuple(usual(words=SAME, padding=(), positions=p) for p in (False, True)),
+        view_positions,
+        page="explore",
+        settings=lambda: {"words": SAME, "padding": "", "positions": "1", "pinned": pinned(words=SAME, padding="")},
     ),
     "leak": Lesson(
         "Padding that leaks",
@@ -138,7 +153,11 @@ LESSONS = {
         "How much of its weight does a real token spend on padding when nobody masks it?",
         "{leak:.1%} on average: {pads} of {length} tokens get their share. Masked it is exactly {masked:g}. The outputs of real tokens differ "
         "by up to {moved:.3f}: pad length changes answers.",
-        leak_numbers, lambda: (unmasked(), usual()), view_leak, page="explore", settings=lambda: {"pinned": pinned(padding="")},
+        leak_numbers,
+        lambda: (unmasked(), usual()),
+        view_leak,
+        page="explore",
+        settings=lambda: {"pinned": pinned(padding="")},
     ),
     "dropout": Lesson(
         "Dropout in the weights",
@@ -146,7 +165,10 @@ LESSONS = {
         "Do the rows still sum to 1?",
         "{off} of {rows} rows do not: they sum to between {least:.2f} and {most:.2f}, since {dropped:.0%} of the weights are dropped and the "
         "others grow. In eval mode all do, to {eval:.1g}. Read weights in eval mode.",
-        dropout_numbers, lambda: (usual(training=True, padding=()),), view_dropout, page="explore",
+        dropout_numbers,
+        lambda: (usual(training=True, padding=()),),
+        view_dropout,
+        page="explore",
         settings=lambda: {"training": "1", "padding": ""},
     ),
     "forming": Lesson(
@@ -155,7 +177,10 @@ LESSONS = {
         "Does the model get better step by step, or at once?",
         "Nearly at once: after {before} steps {was:.2f} of its answers are right, after {step} steps {accuracy:.2f}. The best head's weight where it "
         "should read goes from {first:.2f} to {last:.2f}. It needs a head in the layer below: with head 0·1 off, {whole:.2f} becomes {off:.2f}.",
-        forming_numbers, lambda: (induction(0), induction()), view_forming, page="models",
+        forming_numbers,
+        lambda: (induction(0), induction()),
+        view_forming,
+        page="models",
         settings=lambda: {"pinned": "snapshot=0&layer=1"},
     ),
     "first": Lesson(
@@ -164,7 +189,10 @@ LESSONS = {
         "Heads rest on the first token. Is that weight that has nowhere else to go?",
         "Not here. Head {head} puts {weight:.0%} on it, where all alike would be {even:.0%}: the first token says what to do. Mask it in layer "
         "0, and accuracy goes from {whole:.2f} to {masked:.2f}. A map alone does not say why a head looks somewhere: change it and see.",
-        first_token_numbers, lambda: order_traces()[:1], view_first, page="models",
+        first_token_numbers,
+        lambda: order_traces()[:1],
+        view_first,
+        page="models",
         settings=lambda: {"model": "reverse-or-shift", "batch_size": "16"},
     ),
     "decimal": Lesson(
@@ -173,7 +201,11 @@ LESSONS = {
         "How many of them mean anything in float32, in float16, in bfloat16?",
         "The largest weight is {largest:.3f}. Against float64, float32 is off by {float32:.1g}, float16 by {float16:.1g}, bfloat16 by "
         "{bfloat16:.1g}: six decimals, three, two. Compare to the tolerance of the type.",
-        decimal_numbers, lambda: (usual(padding=()),), view_decimal, page="explore", settings=lambda: {"padding": ""},
+        decimal_numbers,
+        lambda: (usual(padding=()),),
+        view_decimal,
+        page="explore",
+        settings=lambda: {"padding": ""},
     ),
     "many": Lesson(
         "Many heads, few dimensions",
@@ -181,7 +213,9 @@ LESSONS = {
         "Does a layer with more heads see more?",
         "Not by itself. Untrained heads differ from their average by {h2:.1f} % with 2 heads of {d2}, {h8:.1f} % with 8 of {d8}, {h64:.1f} % "
         "with 64 of {d64}: by chance, and hardly more. Trained on a task that needs sharp looks, 32 heads of one number reach {both32:.2f}.",
-        many_heads_numbers, lambda: (usual(num_heads=64, padding=()),), page="explore",
+        many_heads_numbers,
+        lambda: (usual(num_heads=64, padding=()),),
+        page="explore",
         settings=lambda: {"num_heads": "64", "padding": ""},
     ),
     "causal": Lesson(
@@ -190,7 +224,10 @@ LESSONS = {
         "Which row does the causal mask leave as it was?",
         "The last row: it differs by {last:.1g}. Without the mask {later:.0%} of the weight lies on later tokens, with it {causal:g}. The first row "
         "sees itself alone: weight {first:g}, whatever was learnt.",
-        causal_numbers, lambda: (usual(padding=()), usual(padding=(), causal=True)), lambda: View(cell=(0, 0)), page="explore",
+        causal_numbers,
+        lambda: (usual(padding=()), usual(padding=(), causal=True)),
+        lambda: View(cell=(0, 0)),
+        page="explore",
         settings=lambda: {"padding": "", "causal": "1", "pinned": pinned(padding="")},
     ),
     "kinds": Lesson(
@@ -202,7 +239,10 @@ LESSONS = {
         "before (on another word {positional_shuffled:.2f}). Syntax, layer {syntactic_layer} head {syntactic_head} puts {syntactic_score:.2f} on the verb whose object asks "
         "({syntactic_shuffled:.2f}). Meaning, layer {semantic_layer} head {semantic_head} puts {semantic_score:.2f} on the noun of the same kind ({semantic_shuffled:.2f}). "
         "These are sentences from a template: try text of your own.",
-        kinds_numbers, kinds_traces, view_kinds, page="models",
+        kinds_numbers,
+        kinds_traces,
+        view_kinds,
+        page="models",
         settings=lambda: {"source": "pretrained"} | read_alone(),
     ),
-}  # fmt: skip
+}

@@ -22,7 +22,13 @@ class Worker:
         environment = os.environ | {"OMP_WAIT_POLICY": "PASSIVE"}
         command = [sys.executable, "-m", "mha_viz.studies.profile_worker", str(threads)]
         self._process = subprocess.Popen(
-            command, cwd=ROOT, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            command,
+            cwd=ROOT,
+            env=environment,
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
         )
         self._lines = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()

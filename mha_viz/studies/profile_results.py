@@ -52,10 +52,14 @@ class Row:
 def machine():
     """What the numbers depend on besides the Profile."""
     return {
-        "processor": platform.processor() or platform.machine(), "cores": os.cpu_count(), "memory": psutil.virtual_memory().total,
-        "platform": platform.system(), "python": platform.python_version(), "torch": metadata.version("torch"),
+        "processor": platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+        "memory": psutil.virtual_memory().total,
+        "platform": platform.system(),
+        "python": platform.python_version(),
+        "torch": metadata.version("torch"),
         "threads": "of PyTorch, as the profile says; OMP_WAIT_POLICY=PASSIVE",
-    }  # fmt: skip
+    }
 
 
 def used_by_others():
@@ -174,10 +178,20 @@ def as_json(results):
         asdict(row) | {"predicted": results.predicted(row), "median": row.median, "flops_a_second": results.rate(row)}
         for row in results.rows
     ]
-    return json.dumps({
-        "profile": json.loads(to_json(results.profile)), "command": results.command, "made": results.made, "machine": results.machine,
-        "others": results.others, "calibration": results.calibration, "busy": results.busy, "trust": results.trust, "measured": measured,
-    }, indent=1)  # fmt: skip
+    return json.dumps(
+        {
+            "profile": json.loads(to_json(results.profile)),
+            "command": results.command,
+            "made": results.made,
+            "machine": results.machine,
+            "others": results.others,
+            "calibration": results.calibration,
+            "busy": results.busy,
+            "trust": results.trust,
+            "measured": measured,
+        },
+        indent=1,
+    )
 
 
 def of_json(text):

@@ -46,9 +46,14 @@ def points_of(profile):
 def predicted(profile, point):
     """Bytes of one call by formula."""
     return call_memory(
-        profile.batch_size, point.num_heads, point.seq_len, profile.embed_dim,
-        need_weights=point.need_weights, causal=profile.mask == "causal", dtype=profile.dtype,
-    )  # fmt: skip
+        profile.batch_size,
+        point.num_heads,
+        point.seq_len,
+        profile.embed_dim,
+        need_weights=point.need_weights,
+        causal=profile.mask == "causal",
+        dtype=profile.dtype,
+    )
 
 
 def held(profile, length):

@@ -172,10 +172,14 @@ def quality_json(quality):
     """A Quality as a JSON text, with its recipe, that ``read_quality`` reads."""
     trial, none = quality.trial, quality.results is None
     about = {
-        "trial": asdict(trial), "command": command_of(trial), "recipe": asdict(trial.recipe(trial.seeds[0])),
+        "trial": asdict(trial),
+        "command": command_of(trial),
+        "recipe": asdict(trial.recipe(trial.seeds[0])),
         "sizes": {name: value for name, value in vars(trial.model).items() if name not in ("title", "shows", "num_heads")},
-        "held_out": HELD_OUT_COUNT, "machine": quality.machine, "summary": quality.summary,
-    }  # fmt: skip
+        "held_out": HELD_OUT_COUNT,
+        "machine": quality.machine,
+        "summary": quality.summary,
+    }
     lines = [f'"{name}": {json.dumps(rounded(value), ensure_ascii=False)}' for name, value in about.items()]
     outcomes = ",\n  ".join(json.dumps(rounded(asdict(one))) for one in quality.outcomes)
     profile = "null" if none else json.dumps(json.loads(as_json(quality.results)))

@@ -13,9 +13,13 @@ PEOPLE = ("dog", "cat", "king", "farmer", "doctor", "child", "bird", "horse", "t
 LOOKS = ("old", "small", "happy", "tired", "young", "clever", "quiet", "angry")
 DEEDS = ("saw", "chased", "followed", "helped", "watched", "found", "liked", "heard")
 KINDS = (
-    ("apple", "pear", "banana", "cherry"), ("hammer", "saw", "drill", "knife"), ("dog", "cat", "horse", "cow"),
-    ("red", "green", "blue", "yellow"), ("piano", "violin", "flute", "guitar"), ("chair", "table", "bed", "sofa"),
-)  # fmt: skip
+    ("apple", "pear", "banana", "cherry"),
+    ("hammer", "saw", "drill", "knife"),
+    ("dog", "cat", "horse", "cow"),
+    ("red", "green", "blue", "yellow"),
+    ("piano", "violin", "flute", "guitar"),
+    ("chair", "table", "bed", "sofa"),
+)
 
 
 @dataclass(frozen=True)

@@ -96,8 +96,12 @@ def held_out_score(s):
     said = f"Right: {said}, loss {losses[0]}; with uniform attention in every head: {other}, loss {losses[1]}."
     return Measured(
         f"mean share of right answers on {models.HELD_OUT_COUNT} held-out sequences, against the same model with uniform attention "
-        f"({base:.3f})", mean, said, said, least=base,
-    )  # fmt: skip
+        f"({base:.3f})",
+        mean,
+        said,
+        said,
+        least=base,
+    )
 
 
 @question("held_out_one_head", "On held-out data several heads beat one")

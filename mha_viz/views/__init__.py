@@ -21,7 +21,23 @@ from mha_viz.views.terms import TERMS
 from mha_viz.views.window import WINDOW
 
 LISTED = (
-    PAGE, HEADS, HEAD, AVERAGE, PAIR, LINES, DIFFERENCE, LAYERS, TERMS, SOFTMAX, CELL, STEPS, DECODE, CURVES, WINDOW, PROFILE, QUALITY,
+    PAGE,
+    HEADS,
+    HEAD,
+    AVERAGE,
+    PAIR,
+    LINES,
+    DIFFERENCE,
+    LAYERS,
+    TERMS,
+    SOFTMAX,
+    CELL,
+    STEPS,
+    DECODE,
+    CURVES,
+    WINDOW,
+    PROFILE,
+    QUALITY,
     SCREEN,
-)  # fmt: skip
+)
 VIEWS |= {view.name: view for view in LISTED}

@@ -40,9 +40,17 @@ class Profile(OfResults):
     def rows(self, measured):
         found = measured.found
         yield [
-            "need_weights", "num_heads", "seq_len", "seconds", "lower_quartile", "upper_quartile", "peak_bytes", "bytes_by_formula",
-            "flops_a_second", "left_out",
-        ]  # fmt: skip
+            "need_weights",
+            "num_heads",
+            "seq_len",
+            "seconds",
+            "lower_quartile",
+            "upper_quartile",
+            "peak_bytes",
+            "bytes_by_formula",
+            "flops_a_second",
+            "left_out",
+        ]
         for row in found.rows:
             point, times = row.point, (row.median, *(row.spread or (None, None)))
             last = found.predicted(row), found.rate(row), row.skipped or ""

@@ -39,9 +39,14 @@ def test_a_small_difference_gets_the_digits_that_show_it():
 
 @pytest.mark.parametrize(
     ("weight", "other", "written"),
-    [(0.0412, 0.0, ("0.04", "0.02")), (0.0102, 0.0001, ("0.010", "0.0052")), (0.0041, 0.0006, ("0.0041", "0.0024")),
-     (0.0016, 0.0, ("0.0016", "0.00080")), (2e-6, 0.0, ("0.0000020", "0.0000010"))],
-)  # fmt: skip
+    [
+        (0.0412, 0.0, ("0.04", "0.02")),
+        (0.0102, 0.0001, ("0.010", "0.0052")),
+        (0.0041, 0.0006, ("0.0041", "0.0024")),
+        (0.0016, 0.0, ("0.0016", "0.00080")),
+        (2e-6, 0.0, ("0.0000020", "0.0000010")),
+    ],
+)
 def test_small_weights_are_written_with_two_of_their_digits(weight, other, written):
     rows = [[[first, (1 - first) / 2, (1 - first) / 2]] for first in (weight, other)]
     hidden = what_average_hides(given_weights(*rows), 0)
@@ -60,11 +65,18 @@ def test_an_item_without_a_real_query_hides_nothing():
 @settings(derandomize=True, deadline=None, max_examples=30)
 @given(
     st.builds(
-        Settings, embed_dim=st.just(12), num_heads=st.sampled_from((2, 3)), batch_size=st.just(2), seq_len=st.integers(2, 6),
-        padding=st.tuples(st.integers(0, 2)), causal=st.booleans(), training=st.booleans(), seed=st.integers(0, 50),
+        Settings,
+        embed_dim=st.just(12),
+        num_heads=st.sampled_from((2, 3)),
+        batch_size=st.just(2),
+        seq_len=st.integers(2, 6),
+        padding=st.tuples(st.integers(0, 2)),
+        causal=st.booleans(),
+        training=st.booleans(),
+        seed=st.integers(0, 50),
         padding_side=st.sampled_from(("left", "right")),
     )
-)  # fmt: skip
+)
 def test_it_is_always_true(chosen):
     trace = synthetic(chosen)
     real = [i for i in range(chosen.L) if not trace.query_padding[0, i] and not trace.undefined[0, :, i].any()]

@@ -156,9 +156,13 @@ def test_more_items_than_tokens_looks_swapped_unless_something_says_it_is_meant(
     (finding,) = findings(attend(LAYER, Batch(many)))
     assert finding.kind == "layout" and "[6, 2, 8]: 6 items of 2 tokens" in finding.sentence
     meant = [
-        Batch(many.swapaxes(0, 1)), Batch(many[:, :1]), Batch(many, np.ones((6, 3, 8))), Batch(many, attn_mask=np.zeros((2, 2))),
-        Batch(many, key_padding_mask=np.zeros((6, 2), bool)), Batch(many, query_tokens=(("a", "b"),) * 6),
-    ]  # fmt: skip
+        Batch(many.swapaxes(0, 1)),
+        Batch(many[:, :1]),
+        Batch(many, np.ones((6, 3, 8))),
+        Batch(many, attn_mask=np.zeros((2, 2))),
+        Batch(many, key_padding_mask=np.zeros((6, 2), bool)),
+        Batch(many, query_tokens=(("a", "b"),) * 6),
+    ]
     assert [findings(attend(LAYER, batch)) for batch in meant] == [[]] * 6
     assert findings(attend(LAYER, Batch(many)), Settings()) == []
 

@@ -41,12 +41,23 @@ def slow(traces, head, count, by, sink):
 @settings(derandomize=True, deadline=None, max_examples=40)
 @given(
     st.builds(
-        Settings, embed_dim=st.just(12), num_heads=st.just(3), batch_size=st.integers(1, 2), seq_len=st.integers(2, 5),
-        padding=st.just(()) | st.just((2,)), padding_side=st.sampled_from(("left", "right")), causal=st.booleans(),
-        add_bias_kv=st.booleans(), add_zero_attn=st.booleans(), window=st.sampled_from((None, 1, 2)),
+        Settings,
+        embed_dim=st.just(12),
+        num_heads=st.just(3),
+        batch_size=st.integers(1, 2),
+        seq_len=st.integers(2, 5),
+        padding=st.just(()) | st.just((2,)),
+        padding_side=st.sampled_from(("left", "right")),
+        causal=st.booleans(),
+        add_bias_kv=st.booleans(),
+        add_zero_attn=st.booleans(),
+        window=st.sampled_from((None, 1, 2)),
     ),
-    st.sampled_from(KINDS), st.integers(1, 12), st.sampled_from(("weight", "contribution")), st.booleans(),
-)  # fmt: skip
+    st.sampled_from(KINDS),
+    st.integers(1, 12),
+    st.sampled_from(("weight", "contribution")),
+    st.booleans(),
+)
 def test_a_slow_search_finds_the_same(chosen, kind, count, by, sink):
     by = "weight" if kind == "maps" else by
     traces = [of_kind(kind, synthetic(Settings(**vars(chosen) | {"seed": seed}), dtype="float64")) for seed in (1, 2)]

@@ -23,9 +23,13 @@ def masks(shape):
 def traces(draw):
     attn_mask = draw(st.one_of(masks((L, S)), masks((N * H, L, S))))
     batch = Batch(
-        np.ones((N, L, 4)), np.ones((N, S, 4)), key_padding_mask=draw(masks((N, S))), attn_mask=attn_mask,
-        causal=draw(st.booleans()), window=draw(st.sampled_from((None, 1, 2))),
-    )  # fmt: skip
+        np.ones((N, L, 4)),
+        np.ones((N, S, 4)),
+        key_padding_mask=draw(masks((N, S))),
+        attn_mask=attn_mask,
+        causal=draw(st.booleans()),
+        window=draw(st.sampled_from((None, 1, 2))),
+    )
     return attend(LAYER, batch)
 
 

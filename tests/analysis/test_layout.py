@@ -153,13 +153,19 @@ def test_the_global_generator_is_left_alone():
         (130, 8, "AssertionError: embed_dim must be divisible by num_heads"),
         (0, 1, "ValueError: embed_dim and num_heads must be greater than 0, got embed_dim=0 and num_heads=1 instead"),
         (4, -2, "ValueError: embed_dim and num_heads must be greater than 0, got embed_dim=4 and num_heads=-2 instead"),
-        (4.0, 2, "TypeError: empty(): argument 'size' (position 1) must be tuple of ints, but found element of type float at pos 0"),
         (
-            4, 2.0, "TypeError: view(): argument 'size' failed to unpack the object at pos 2 with error "
+            4.0,
+            2,
+            "TypeError: empty(): argument 'size' (position 1) must be tuple of ints, but found element of type float at pos 0",
+        ),
+        (
+            4,
+            2.0,
+            "TypeError: view(): argument 'size' failed to unpack the object at pos 2 with error "
             '"type must be tuple of ints,but got float"',
         ),
     ],
-)  # fmt: skip
+)
 def test_pytorchs_own_words(embed_dim, num_heads, words):
     assert pytorch_error(embed_dim, num_heads) == words
 

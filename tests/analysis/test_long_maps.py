@@ -71,7 +71,9 @@ def test_every_statistic_is_that_of_the_whole(call, off, weighting):
 
 def test_heads_come_one_by_one_and_the_average_last():
     rng = np.random.default_rng(0)
-    trace = trace_of_call(Call(*(rng.normal(size=(2, 3, 600, 4)).astype(np.float32) for _ in range(3)), Mask(600, 600, causal=True)))
+    trace = trace_of_call(
+        Call(*(rng.normal(size=(2, 3, 600, 4)).astype(np.float32) for _ in range(3)), Mask(600, 600, causal=True))
+    )
     maps = LongMaps(trace, View(item=1))
     done, heads = [], []
     for part in maps.steps:

@@ -45,12 +45,21 @@ def slow(trace, weights):
 @settings(derandomize=True, deadline=None, max_examples=25)
 @given(
     st.builds(
-        Settings, embed_dim=st.just(12), num_heads=st.sampled_from((1, 3)), batch_size=st.just(2), seq_len=st.integers(1, 4),
-        padding=st.just(()) | st.just((1,)), padding_side=st.sampled_from(("left", "right")), causal=st.booleans(),
-        add_bias_kv=st.booleans(), training=st.booleans(), dropout=st.just(0.4), source_len=st.sampled_from((None, 3)),
+        Settings,
+        embed_dim=st.just(12),
+        num_heads=st.sampled_from((1, 3)),
+        batch_size=st.just(2),
+        seq_len=st.integers(1, 4),
+        padding=st.just(()) | st.just((1,)),
+        padding_side=st.sampled_from(("left", "right")),
+        causal=st.booleans(),
+        add_bias_kv=st.booleans(),
+        training=st.booleans(),
+        dropout=st.just(0.4),
+        source_len=st.sampled_from((None, 3)),
     ),
     st.sampled_from(WITH_NORMS),
-)  # fmt: skip
+)
 def test_every_cell_is_the_length_of_what_it_adds(chosen, kind):
     trace = synthetic(chosen, dtype="float64")
     if not chosen.training:

@@ -157,8 +157,15 @@ def test_what_the_source_does_not_know_is_none():
     known = {name: getattr(trace, name) for name in ("probabilities", "weights")}
     number = asdict(open_number(Trace(known), 0, 0, 0, 1))
     assert {name for name, value in number.items() if value is not None} == {
-        "item", "head", "query", "key", "hidden_by", "probability", "weight", "in_all_heads",
-    }  # fmt: skip
+        "item",
+        "head",
+        "query",
+        "key",
+        "hidden_by",
+        "probability",
+        "weight",
+        "in_all_heads",
+    }
     assert number["probability"] == trace.probabilities[0, 0, 0, 1]
     masked = Trace(known | {"mask": np.ones((1, 2, 3, 3), bool)})
     assert open_number(masked, 0, 0, 0, 1).hidden_by == ("mask",)

@@ -412,9 +412,8 @@ def test_one_head_has_the_same_scale_either_way():
 def test_heads_split_by_reshape():
     experiment, trace = run("heads-split-by-reshape"), synthetic(Settings())
     np.testing.assert_allclose(
-        experiment.maps[1].values,
-        torch.softmax(torch.tensor(trace.scores[0, 0, :TOKENS, :TOKENS]), dim=-1), atol=1e-6,
-    )  # fmt: skip
+        experiment.maps[1].values, torch.softmax(torch.tensor(trace.scores[0, 0, :TOKENS, :TOKENS]), dim=-1), atol=1e-6
+    )
     x = torch.arange(8.0).reshape(1, 2, 4)
     assert experiment.wrong.code(x, 2).tolist() == [[[[0, 1], [2, 3]], [[4, 5], [6, 7]]]]
     assert experiment.right.code(x, 2).tolist() == [[[[0, 1], [4, 5]], [[2, 3], [6, 7]]]]

@@ -34,12 +34,20 @@ def real(trace, item):
 @settings(derandomize=True, deadline=None, max_examples=30)
 @given(
     st.builds(
-        Settings, embed_dim=st.just(12), num_heads=st.sampled_from((1, 2, 4)), batch_size=st.just(2), seq_len=st.integers(1, 6),
-        padding=st.just(()) | st.just((1,)), padding_side=st.sampled_from(("left", "right")), causal=st.booleans(),
-        add_zero_attn=st.booleans(), seed=st.integers(0, 9),
+        Settings,
+        embed_dim=st.just(12),
+        num_heads=st.sampled_from((1, 2, 4)),
+        batch_size=st.just(2),
+        seq_len=st.integers(1, 6),
+        padding=st.just(()) | st.just((1,)),
+        padding_side=st.sampled_from(("left", "right")),
+        causal=st.booleans(),
+        add_zero_attn=st.booleans(),
+        seed=st.integers(0, 9),
     ),
-    st.sampled_from(KINDS), st.sampled_from((1, 2**18)),
-)  # fmt: skip
+    st.sampled_from(KINDS),
+    st.sampled_from((1, 2**18)),
+)
 def test_a_slow_version_says_the_same(chosen, kind, at_once):
     """Also a query at a time."""
     trace = of_kind(kind, synthetic(chosen, dtype="float64"))

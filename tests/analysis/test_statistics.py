@@ -73,13 +73,22 @@ def added(trace, item, head, query):
 @settings(derandomize=True, deadline=None, max_examples=60)
 @given(
     st.builds(
-        Settings, embed_dim=st.just(12), num_heads=st.sampled_from((1, 3)), batch_size=st.integers(1, 2), seq_len=st.integers(4, 6),
-        padding=st.tuples(st.integers(0, 4)), padding_side=st.sampled_from(("left", "right")), causal=st.booleans(),
-        window=st.sampled_from((None, 1, 2, 4)), add_bias_kv=st.booleans(), add_zero_attn=st.booleans(),
-        words=st.sampled_from((None, "a b a b c", "a b c a b c a\nb <pad> b <pad>", "a a a b a a")), positions=st.booleans(),
+        Settings,
+        embed_dim=st.just(12),
+        num_heads=st.sampled_from((1, 3)),
+        batch_size=st.integers(1, 2),
+        seq_len=st.integers(4, 6),
+        padding=st.tuples(st.integers(0, 4)),
+        padding_side=st.sampled_from(("left", "right")),
+        causal=st.booleans(),
+        window=st.sampled_from((None, 1, 2, 4)),
+        add_bias_kv=st.booleans(),
+        add_zero_attn=st.booleans(),
+        words=st.sampled_from((None, "a b a b c", "a b c a b c a\nb <pad> b <pad>", "a a a b a a")),
+        positions=st.booleans(),
     ),
     st.sampled_from(KINDS),
-)  # fmt: skip
+)
 def test_a_naive_loop_says_the_same(chosen, kind):
     trace = of_kind(kind, synthetic(chosen, dtype="float64"))
     for item in range(chosen.N):

@@ -142,8 +142,12 @@ def held(trace, item=0):
 
 def test_what_has_to_hold_does():
     assert held(synthetic(Settings())) == {
-        "shape": True, "input": True, "row sums": True, "padding and masks": True, "output is a sum": True,
-    }  # fmt: skip
+        "shape": True,
+        "input": True,
+        "row sums": True,
+        "padding and masks": True,
+        "output is a sum": True,
+    }
     assert held(synthetic(Settings(padding=())))["padding and masks"] is None, "nothing was checked"
 
 

@@ -59,16 +59,7 @@ def press(at, label):
 
 def widgets(at):
     """Every widget that is drawn now."""
-    for kind in (
-        "text_input",
-        "text_area",
-        "checkbox",
-        "toggle",
-        "selectbox",
-        "select_slider",
-        "radio",
-        "button_group",
-    ):
+    for kind in ("text_input", "text_area", "checkbox", "toggle", "selectbox", "select_slider", "radio", "button_group"):
         yield from at.get(kind)
 
 

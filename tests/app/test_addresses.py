@@ -58,9 +58,13 @@ def shown(address):
     """What the page of an address shows: of each picture its key and, of every array drawn, shape, sum and a weighted sum; the chosen
     number, and what is called wrong."""
     page, _, query = address.partition("?")
-    at = to_page(AppTest.from_file(str(APP), default_timeout=60), page or "explore", **dict(parse_qsl(query, keep_blank_values=True)))
+    at = to_page(
+        AppTest.from_file(str(APP), default_timeout=60), page or "explore", **dict(parse_qsl(query, keep_blank_values=True))
+    )
     assert not at.exception
-    live = [(element.key, json.loads(element.proto.bytes)["figure"]) for element in at.get("bidi_component") if element.proto.bytes]
+    live = [
+        (element.key, json.loads(element.proto.bytes)["figure"]) for element in at.get("bidi_component") if element.proto.bytes
+    ]
     charts = [(chart.key, json.loads(chart.proto.spec)) for chart in at.get("plotly_chart")]
     pictures = [[key, [sums(array) for trace in figure["data"] for array in arrays(trace)]] for key, figure in live + charts]
     return {"pictures": pictures, "chosen": read(at, "chosen"), "errors": errors(at)}

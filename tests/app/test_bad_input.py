@@ -50,7 +50,9 @@ class ByLink:
 
 BY_HAND = [
     # embed_dim and num_heads
-    ByHand("num_heads", "7", "embed_dim must be divisible by num_heads, but 128 = 7 × 18 + 2", "num_heads = 8", {"num_heads": 8}),
+    ByHand(
+        "num_heads", "7", "embed_dim must be divisible by num_heads, but 128 = 7 × 18 + 2", "num_heads = 8", {"num_heads": 8}
+    ),
     ByHand("embed_dim", "130", "130 = 8 × 16 + 2", "embed_dim = 136", {"embed_dim": 136}),
     ByHand("embed_dim", "130", "130 = 8 × 16 + 2", "num_heads = 10", {"embed_dim": 130, "num_heads": 10}),
     ByHand("embed_dim", "4", "4 = 8 × 0 + 4", "num_heads = 4", {"embed_dim": 4, "num_heads": 4}),
@@ -90,18 +92,42 @@ BY_HAND = [
     ByHand("dropout", "-0.1", "dropout = -0.1: must be a probability, from 0 to 1", "dropout = 0.0", {"dropout": 0.0}),
     ByHand("dropout", "", "dropout = none: must be a probability", "dropout = 0.0", {"dropout": 0.0}),
     # padding
-    ByHand("padding", "three", "padding = three: must be whole numbers, 0 or more, one per batch item", "padding = 0", {"padding": ()}),
-    ByHand("padding", "3, x", "must be whole numbers, 0 or more, one per batch item, and 'x' is not", "padding = 3,0", {"padding": (3,)}),
+    ByHand(
+        "padding",
+        "three",
+        "padding = three: must be whole numbers, 0 or more, one per batch item",
+        "padding = 0",
+        {"padding": ()},
+    ),
+    ByHand(
+        "padding",
+        "3, x",
+        "must be whole numbers, 0 or more, one per batch item, and 'x' is not",
+        "padding = 3,0",
+        {"padding": (3,)},
+    ),
     ByHand("padding", "1.5", "must be whole numbers, 0 or more"),
-    ByHand("padding", "-1", "must be whole numbers, 0 or more, one per batch item, and -1 is not", "padding = 0", {"padding": ()}),
-    ByHand("padding", "1, 2, 3, 4", "names 4 batch items, and there are 3", "batch_size = 4", {"padding": (1, 2, 3, 4), "batch_size": 4}),
+    ByHand(
+        "padding", "-1", "must be whole numbers, 0 or more, one per batch item, and -1 is not", "padding = 0", {"padding": ()}
+    ),
+    ByHand(
+        "padding",
+        "1, 2, 3, 4",
+        "names 4 batch items, and there are 3",
+        "batch_size = 4",
+        {"padding": (1, 2, 3, 4), "batch_size": 4},
+    ),
     ByHand("padding", "1, 2, 3, 4", "names 4 batch items, and there are 3", "padding = 1,2,3", {"padding": (1, 2, 3)}),
     ByHand("padding", "25", "pads 25 tokens of item 0, which has 20", "seq_len = 26", {"padding": (25,), "seq_len": 26}),
     ByHand("padding", "25", "pads 25 tokens of item 0, which has 20", "padding = 19", {"padding": (19,)}),
     ByHand("padding", "99999999999999999999", "must be whole numbers"),
     ByHand(
-        "source_padding", "13", "source_padding = 13: pads 13 tokens of item 0, which has 12",
-        "source_len = 14", {"source_len": 14, "source_padding": (13,)}, SOURCE,
+        "source_padding",
+        "13",
+        "source_padding = 13: pads 13 tokens of item 0, which has 12",
+        "source_len = 14",
+        {"source_len": 14, "source_padding": (13,)},
+        SOURCE,
     ),
     # words and masks
     ByHand("words", "", "must hold at least one word", before=WORDS),
@@ -110,7 +136,7 @@ BY_HAND = [
     ByHand("attn_mask", "0 1 2", "attn_mask", before=OWN_MASK),
     ByHand("attn_mask", "cat", "must hold 0 and 1", before=OWN_MASK),
     ByHand("attn_mask", "", "must hold a line per query", before=OWN_MASK),
-]  # fmt: skip
+]
 
 BY_LINK = [
     ByLink({"embed_dim": "130"}, "130 = 8 × 16 + 2", None),

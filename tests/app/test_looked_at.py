@@ -81,7 +81,9 @@ def test_of_maps_the_weights_and_their_average_are_followed(file):
 
 
 @pytest.mark.parametrize("kind", ["call", "maps"])
-@pytest.mark.parametrize(("name", "says"), [("pitfalls", "No pitfall can be tried on this layer."), ("decode", "Nothing is decoded here.")])
+@pytest.mark.parametrize(
+    ("name", "says"), [("pitfalls", "No pitfall can be tried on this layer."), ("decode", "Nothing is decoded here.")]
+)
 def test_what_needs_the_layer_says_so_where_it_is_not_known(file, kind, name, says):
     at = page(name, **file(of_kind(kind, synthetic(Settings(causal=True)))))
     assert not at.exception and not at.error

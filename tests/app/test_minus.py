@@ -35,11 +35,15 @@ def hyphened(at):
 @pytest.mark.parametrize(
     "address",
     [
-        {"opened": "1"}, {"opened": "1", "case": "tiny"}, {"pinned": "seed=8", "opened": "1"}, {"what_if": "0:1=zero", "opened": "1"},
-        {"training": "1", "opened": "1"}, {"embed_dim": "8", "num_heads": "2", "attn_mask": "0 -2.5\n-1 0", "seq_len": "2", "padding": "",
-         "opened": "1"}, {"weighting": "norms", "opened": "1"},
+        {"opened": "1"},
+        {"opened": "1", "case": "tiny"},
+        {"pinned": "seed=8", "opened": "1"},
+        {"what_if": "0:1=zero", "opened": "1"},
+        {"training": "1", "opened": "1"},
+        {"embed_dim": "8", "num_heads": "2", "attn_mask": "0 -2.5\n-1 0", "seq_len": "2", "padding": "", "opened": "1"},
+        {"weighting": "norms", "opened": "1"},
     ],
-)  # fmt: skip
+)
 def test_explore(address):
     at = opened(**address)
     assert not at.exception and hyphened(at) == []

@@ -26,9 +26,20 @@ def form(looking):
 
 
 RIGHT = {
-    "embed_dim": 64, "num_heads": 4, "padding": (2, 0, 1), "causal": True, "window": 3, "attn_mask": "01/00", "words": "a b\nc",
-    "source_len": 5, "source_padding": (1,), "dropout": 0.3, "kdim": 12, "seed": 2**53 - 1, "batch_first": False,
-}  # fmt: skip
+    "embed_dim": 64,
+    "num_heads": 4,
+    "padding": (2, 0, 1),
+    "causal": True,
+    "window": 3,
+    "attn_mask": "01/00",
+    "words": "a b\nc",
+    "source_len": 5,
+    "source_padding": (1,),
+    "dropout": 0.3,
+    "kdim": 12,
+    "seed": 2**53 - 1,
+    "batch_first": False,
+}
 
 
 def test_at_first_it_holds_the_defaults(form):
@@ -231,9 +242,15 @@ def test_notes_hold_until_something_is_changed(form):
 
 
 def fields_of(kind):
-    values = {"embed_dim": st.integers(1, 300), "num_heads": st.integers(1, 20), "seed": st.integers(0, 99), "causal": st.booleans(),
-              "window": st.none() | st.integers(1, 9), "padding": st.lists(st.integers(0, 5), max_size=3).map(tuple),
-              "words": st.none() | st.text("ab \n", min_size=1).filter(str.strip)}  # fmt: skip
+    values = {
+        "embed_dim": st.integers(1, 300),
+        "num_heads": st.integers(1, 20),
+        "seed": st.integers(0, 99),
+        "causal": st.booleans(),
+        "window": st.none() | st.integers(1, 9),
+        "padding": st.lists(st.integers(0, 5), max_size=3).map(tuple),
+        "words": st.none() | st.text("ab \n", min_size=1).filter(str.strip),
+    }
     return st.fixed_dictionaries({}, optional={name: one for name, one in values.items() if name in kind.__dataclass_fields__})
 
 

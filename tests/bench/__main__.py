@@ -8,7 +8,16 @@ import platform
 import sys
 from importlib import import_module
 
-BENCHES = ("trace", "figures", "export", "page", "pages", "sessions", "checks", "long")  # each's rows() returns its lines of the table
+BENCHES = (
+    "trace",
+    "figures",
+    "export",
+    "page",
+    "pages",
+    "sessions",
+    "checks",
+    "long",
+)  # each's rows() returns its lines of the table
 
 
 def main(names):

@@ -12,7 +12,9 @@ READY = f"{IDLE} .mha-maps .main-svg"
 PATIENCE = 30  # seconds that anything may take on a slow machine before it counts as not happening
 
 # In the page: a picture, and an axis of it by its id.
-PLOT = "const plot = document.querySelector('.st-key-%s .mha-maps'), axis = id => plot._fullLayout[`${id[0]}axis${id.slice(1)}`];"
+PLOT = (
+    "const plot = document.querySelector('.st-key-%s .mha-maps'), axis = id => plot._fullLayout[`${id[0]}axis${id.slice(1)}`];"
+)
 
 
 class Person:

@@ -27,7 +27,8 @@ MOVES = {
     "batch_first": (lambda p: p.click("batch_first", "sequence first"), {"batch_first": False}),
     "training": (lambda p: p.click("training", "train"), {"training": True}),
     "dropout": (
-        lambda p: (p.unfold(FOLDED), p.click("training", "train"), p.type("dropout", "0.4")), {"training": True, "dropout": 0.4},
+        lambda p: (p.unfold(FOLDED), p.click("training", "train"), p.type("dropout", "0.4")),
+        {"training": True, "dropout": 0.4},
     ),
     "bias": (lambda p: (p.unfold(FOLDED), p.click("bias")), {"bias": False}),
     "add_bias_kv": (lambda p: (p.unfold(FOLDED), p.click("add_bias_kv")), {"add_bias_kv": True}),
@@ -42,11 +43,14 @@ MOVES = {
     "words": (lambda p: (p.click("own_words", "your words"), p.type("words", WORDS)), {"words": WORDS, "padding": ()}),
     "words and source": (
         lambda p: (
-            p.click("own_words", "your words"), p.type("words", WORDS), p.click("cross"), p.type("source_words", "eins zwei\ndrei"),
+            p.click("own_words", "your words"),
+            p.type("words", WORDS),
+            p.click("cross"),
+            p.type("source_words", "eins zwei\ndrei"),
         ),
         {"words": WORDS, "source_words": "eins zwei\ndrei", "padding": ()},
     ),
-}  # fmt: skip
+}
 
 
 def picture_is(person, settings, view=None):
@@ -252,10 +256,7 @@ def test_a_copied_address_shows_the_same(person):
         ({"padding": ()}, []),
         ({"padding": (3,)}, ["masked: may not be read", "padded query"]),
         ({"padding": (), "causal": True}, ["masked: may not be read"]),
-        (
-            {"padding": (3,), "causal": True, "padding_side": "left"},
-            ["undefined: no key left", "masked: may not be read"],
-        ),
+        ({"padding": (3,), "causal": True, "padding_side": "left"}, ["undefined: no key left", "masked: may not be read"]),
     ],
     ids=["nothing hidden", "padding", "causal", "no key left"],
 )

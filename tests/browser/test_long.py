@@ -33,7 +33,9 @@ def test_zooming_brings_every_weight_into_sight_and_leads_back(person):
     eventually(lambda: f"queries {rows[0]:,}–{rows[1] - 1:,}" in page.evaluate(TITLES))
     assert "pooled, max of" in page.evaluate(TITLES)
     drag(page, 24)
-    eventually(lambda: "exact: queries" in page.evaluate(TITLES) and page.locator(IDLE).count())  # the row of its progress has gone
+    eventually(
+        lambda: "exact: queries" in page.evaluate(TITLES) and page.locator(IDLE).count()
+    )  # the row of its progress has gone
     closer = [int(end) for end in person.query()["rows"].split(",")]
     assert rows[0] <= closer[0] < closer[1] <= rows[1] and closer[1] - closer[0] <= 256
     high, low = page.evaluate(f"{MAPS}._fullLayout.yaxis3.range")

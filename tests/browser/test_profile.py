@@ -24,7 +24,9 @@ class Measurer(Person):
         self.saw_nothing_wrong()
 
     def press(self, label):
-        self.page.get_by_test_id("stMain").get_by_role("button", name=label, exact=True).click()  # the header may have a Stop, too
+        self.page.get_by_test_id("stMain").get_by_role(
+            "button", name=label, exact=True
+        ).click()  # the header may have a Stop, too
 
     def waits_for(self, selector, text=None):
         found = self.page.locator(selector)
@@ -88,7 +90,9 @@ def test_a_file_of_something_else_and_a_bad_list_say_what_is_right(person, tmp_p
     person.arrive()
     person.press("Open saved numbers")
     person.page.set_input_files("input[type=file]", tmp_path / "other.json")
-    person.sees("[role=alert]", "must hold what `python -m mha_viz profile --json` wrote, and it does not: there is no 'profile' in it.")
+    person.sees(
+        "[role=alert]", "must hold what `python -m mha_viz profile --json` wrote, and it does not: there is no 'profile' in it."
+    )
     person.page.keyboard.press("Escape")
     person.type("profile_num_heads", "1, 3")
     person.sees("[role=alert]", "128 = 3 × 42 + 2")

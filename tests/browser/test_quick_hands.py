@@ -74,7 +74,12 @@ def test_a_popover_that_is_opened_while_the_page_is_still_being_drawn_stays_open
 
 @pytest.mark.parametrize(
     ("path", "link", "pressed"),
-    [("", "Step by step", "Heads"), ("", "Validate", "Reset view"), ("steps", "Decode", "Forward"), ("models", "Explore", "Reset view")],
+    [
+        ("", "Step by step", "Heads"),
+        ("", "Validate", "Reset view"),
+        ("steps", "Decode", "Forward"),
+        ("models", "Explore", "Reset view"),
+    ],
 )
 def test_a_control_of_a_page_that_is_left_takes_nothing_from_the_next_one(usual_window, address, path, link, pressed):
     """The browser hears late of the page that the link leads to, and until then shows the controls of the one before."""

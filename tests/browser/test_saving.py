@@ -97,7 +97,9 @@ def test_what_cannot_be_saved_is_said_above_all_that_is_open(person, look):
     eventually(lambda: said.count() == 1)
     assert said.evaluate(ON_TOP)
     person.page.keyboard.press("Escape")
-    eventually(lambda: said.bounding_box()["y"] > person.page.locator(".mha-maps").first.bounding_box()["y"])  # below the picture
+    eventually(
+        lambda: said.bounding_box()["y"] > person.page.locator(".mha-maps").first.bounding_box()["y"]
+    )  # below the picture
 
 
 def saved(person, key):

@@ -7,17 +7,49 @@ import streamlit as st
 from mha_viz.export.markdown import plain
 
 TEXTS = [
-    "![x](http://host.example/leak)", "![x](http:&#47;&#47;host.example&#47;leak)", "see https://host.example/a?b=1&amp;c=2#d now",
-    "www.host.example", "WWW.host.example/a", "me@host.example", "mailto:me@host.example", "ftp://host.example", "http:", "://", "x@", "@",
-    "&amp; &#36; &lt;b&gt; &", "a -> b <- c <-> d -- e >= f <= g ~= h", "->", "--", ":material/home: :smile: :+1: :-1: :streamlit: :",
-    ":red[x] :color[] :shortcut[Ctrl+C] :help[x]", "$x$ $$y$$", "*a* _b_ **c** `d` ~~e~~", "<img src=x onerror=alert(1)>", "- item",
-    "[a][b] [a](b) ![a] [^1]", "# head", "> quote", "1. one", "1) one", "+ item", "| a | b |", "===", "---", "a\n\n    code\r- item",
-    "a\\b \\* \\", "::: div", "{#id .class}", "[ ] x", " begins with a space", "ends with one ", "\n", "漢字 é 🙂 \"q\" 'r' ^x^",
-]  # fmt: skip
-PIECES = [
-    "http", "s", ":", "/", "//", "www", ".", "example", ".com", "@", "a", " ", "[", "]", "(", ")", "!", "*", "_", "`", "~", "$", "<", ">",
-    "-", "=", "&amp;", "&", ";", "#", "|", "\\", ":smile:", ":material/home:", "color[]", "{", "}", "1.", "+", "\n", "^", "'", '"', "é",
-]  # fmt: skip
+    "![x](http://host.example/leak)",
+    "![x](http:&#47;&#47;host.example&#47;leak)",
+    "see https://host.example/a?b=1&amp;c=2#d now",
+    "www.host.example",
+    "WWW.host.example/a",
+    "me@host.example",
+    "mailto:me@host.example",
+    "ftp://host.example",
+    "http:",
+    "://",
+    "x@",
+    "@",
+    "&amp; &#36; &lt;b&gt; &",
+    "a -> b <- c <-> d -- e >= f <= g ~= h",
+    "->",
+    "--",
+    ":material/home: :smile: :+1: :-1: :streamlit: :",
+    ":red[x] :color[] :shortcut[Ctrl+C] :help[x]",
+    "$x$ $$y$$",
+    "*a* _b_ **c** `d` ~~e~~",
+    "<img src=x onerror=alert(1)>",
+    "- item",
+    "[a][b] [a](b) ![a] [^1]",
+    "# head",
+    "> quote",
+    "1. one",
+    "1) one",
+    "+ item",
+    "| a | b |",
+    "===",
+    "---",
+    "a\n\n    code\r- item",
+    "a\\b \\* \\",
+    "::: div",
+    "{#id .class}",
+    "[ ] x",
+    " begins with a space",
+    "ends with one ",
+    "\n",
+    "漢字 é 🙂 \"q\" 'r' ^x^",
+]
+WORDS = "http s www example .com a &amp; :smile: :material/home: color[] 1. é"
+PIECES = [*WORDS.split(), *":/.@[]()!*_`~$<>-=&;#|\\{}+^'\"", "//", " ", "\n"]
 drawn = random.Random(3)
 TEXTS += ["".join(drawn.choices(PIECES, k=drawn.randint(2, 12))) for _ in range(120)]
 PARTS = {

@@ -20,9 +20,25 @@ from tests.components.visit import begin_anew
 st.set_page_config(layout="wide")
 visit = begin_anew()
 TYPED = [
-    "<s>", "the", "the", "7", "$5", "$x$", "<pad>", "a-very-long-word-that-goes-on-and-on-and-on", "注意力", "👩‍👩‍👧", "שלום", "two\nlines",
-    "<b>bold</b>", "<img src=x onerror=alert(1)>", "&amp;", "", " ", "%{x}",
-]  # fmt: skip
+    "<s>",
+    "the",
+    "the",
+    "7",
+    "$5",
+    "$x$",
+    "<pad>",
+    "a-very-long-word-that-goes-on-and-on-and-on",
+    "注意力",
+    "👩‍👩‍👧",
+    "שלום",
+    "two\nlines",
+    "<b>bold</b>",
+    "<img src=x onerror=alert(1)>",
+    "&amp;",
+    "",
+    " ",
+    "%{x}",
+]
 case = {name: int(value) for name, value in st.query_params.items() if value.isdigit()}
 H, L, S = case.get("heads", 4), case.get("queries", 5), case.get("keys", case.get("queries", 5))
 if "typed" in case:
@@ -75,8 +91,12 @@ def picture():
     look = st.context.theme.type if theme == "system" else theme, measured_width(visit)
     live(
         difference_spec(trace, other, view, *look) if "compare" in case else spec(trace, view, *look),
-        key=visit, alt=describe(trace, view), on_choose=choose, on_reset=let_go, save=st.session_state.get("save"),
-    )  # fmt: skip
+        key=visit,
+        alt=describe(trace, view),
+        on_choose=choose,
+        on_reset=let_go,
+        save=st.session_state.get("save"),
+    )
     st.write("chosen:", st.session_state.get("said", "nothing"))
     st.write("pressed:", str(st.session_state.get("pressed", [])))
     time.sleep(case.get("busy", 0) / 1000)

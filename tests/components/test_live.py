@@ -533,9 +533,12 @@ def test_a_pooled_tile_says_its_block_and_opens_its_head(live):
     assert rows < 128
     point(page, 3, 50, 70)
     page.wait_for_function("document.querySelector('.mha-tip').innerText.includes('largest weight')")
-    tip, value = page.locator(".mha-tip").inner_text(), maps(page).evaluate(
-        "plot => { const { z } = plot._fullData[3], at = (i) => Math.floor((i * z.length) / 128); return z[at(50)][at(70)]; }"
-    )  # fmt: skip
+    tip, value = (
+        page.locator(".mha-tip").inner_text(),
+        maps(page).evaluate(
+            "plot => { const { z } = plot._fullData[3], at = (i) => Math.floor((i * z.length) / 128); return z[at(50)][at(70)]; }"
+        ),
+    )
     assert f"largest weight {value:.6f}" in tip and re.search(r"queries \d+ “q\d+” … \d+ “q\d+” → keys", tip)
     click(page, 3, 50, 70)
     page.wait_for_function("head => document.querySelector('.mha-maps').layout.meta.chosen.head === head", arg=order[3])

@@ -8,10 +8,17 @@ from torch import nn
 def module(layer, *, dtype=torch.float32, batch_first=True):
     """The ``nn.MultiheadAttention`` that has this layer's weights and options, in train mode."""
     made = nn.MultiheadAttention(
-        layer.embed_dim, layer.num_heads, dropout=layer.dropout, bias="in_proj_bias" in layer.weights,
-        add_bias_kv="bias_k" in layer.weights, add_zero_attn=layer.add_zero_attn, kdim=layer.kdim, vdim=layer.vdim,
-        batch_first=batch_first, dtype=dtype,
-    )  # fmt: skip
+        layer.embed_dim,
+        layer.num_heads,
+        dropout=layer.dropout,
+        bias="in_proj_bias" in layer.weights,
+        add_bias_kv="bias_k" in layer.weights,
+        add_zero_attn=layer.add_zero_attn,
+        kdim=layer.kdim,
+        vdim=layer.vdim,
+        batch_first=batch_first,
+        dtype=dtype,
+    )
     made.load_state_dict({name: torch.tensor(array) for name, array in layer.weights.items()})
     return made
 
@@ -26,9 +33,14 @@ def call(attention, batch, *, dtype=torch.float32):
     key = query if tensor["key"] is None else tensor["key"] if attention.batch_first else tensor["key"].transpose(0, 1)
     value = key if tensor["value"] is None else tensor["value"] if attention.batch_first else tensor["value"].transpose(0, 1)
     output, weights = attention(
-        query, key, value, key_padding_mask=tensor["key_padding_mask"], attn_mask=tensor["attn_mask"],
-        need_weights=True, average_attn_weights=False,
-    )  # fmt: skip
+        query,
+        key,
+        value,
+        key_padding_mask=tensor["key_padding_mask"],
+        attn_mask=tensor["attn_mask"],
+        need_weights=True,
+        average_attn_weights=False,
+    )
     output = output if attention.batch_first else output.transpose(0, 1)
     return output.detach().numpy(), weights.detach().numpy()
 

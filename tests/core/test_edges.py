@@ -21,7 +21,10 @@ X = np.random.default_rng(0).standard_normal((2, 6, 8), dtype=np.float32)
 
 CHECKS = {
     "maps": (lambda free: memory.check_memory(2, 4, 64, 64, 32, available=free), memory.peak(2, 4, 64, 64, 32)),
-    "q, k and v": (lambda free: memory.check_projected_memory(2, 64, 64, 32, available=free), memory.projected_memory(2, 64, 64, 32)),
+    "q, k and v": (
+        lambda free: memory.check_projected_memory(2, 64, 64, 32, available=free),
+        memory.projected_memory(2, 64, 64, 32),
+    ),
     "weights": (lambda free: memory.check_layer_memory(4096, available=free), memory.layer_memory(4096)),
 }
 

@@ -21,10 +21,15 @@ from tests.core.pytorch import call, module, same_bits
 
 E, H = 12, 3
 OPTIONS = {
-    "default": {}, "no bias": {"bias": False}, "bias_kv": {"add_bias_kv": True}, "zero_attn": {"add_zero_attn": True},
-    "all": {"bias": False, "add_bias_kv": True, "add_zero_attn": True}, "widths": {"kdim": 5, "vdim": 7},
-    "vdim": {"vdim": 7, "add_bias_kv": True}, "widths, no bias": {"kdim": 5, "vdim": 7, "bias": False, "add_zero_attn": True},
-}  # fmt: skip
+    "default": {},
+    "no bias": {"bias": False},
+    "bias_kv": {"add_bias_kv": True},
+    "zero_attn": {"add_zero_attn": True},
+    "all": {"bias": False, "add_bias_kv": True, "add_zero_attn": True},
+    "widths": {"kdim": 5, "vdim": 7},
+    "vdim": {"vdim": 7, "add_bias_kv": True},
+    "widths, no bias": {"kdim": 5, "vdim": 7, "bias": False, "add_zero_attn": True},
+}
 by_option = pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 
 
@@ -63,7 +68,7 @@ def test_tutorial_to_the_last_bit(tutorial, training):
         torch.set_rng_state(after_tokens)
         output, weights = attention(
             tokens, tokens, tokens, key_padding_mask=padding_mask, need_weights=True, average_attn_weights=average
-        )  # fmt: skip
+        )
         assert same_bits(trace.output, output.detach().numpy())
         assert same_bits(ours, weights.detach().numpy())
     assert trace.training is training
@@ -158,19 +163,34 @@ def masks(S, kind):
     gentle = rng.standard_normal((L, S)).astype(np.float32)
     with_holes = np.where(triangle, -np.inf, gentle).astype(np.float32)
     return {
-        "none": {}, "padding": {"key_padding_mask": padding}, "triangle": {"attn_mask": triangle},
-        "both": {"key_padding_mask": padding, "attn_mask": triangle}, "per head": {"attn_mask": per_head},
-        "additive": {"attn_mask": gentle}, "additive with −inf": {"attn_mask": with_holes},
+        "none": {},
+        "padding": {"key_padding_mask": padding},
+        "triangle": {"attn_mask": triangle},
+        "both": {"key_padding_mask": padding, "attn_mask": triangle},
+        "per head": {"attn_mask": per_head},
+        "additive": {"attn_mask": gentle},
+        "additive with −inf": {"attn_mask": with_holes},
         "additive padding": {"key_padding_mask": np.where(padding, -np.inf, 0.5).astype(np.float32), "attn_mask": with_holes},
         "mixed": {"key_padding_mask": padding, "attn_mask": with_holes},
-        "mixed, other way": {"key_padding_mask": np.where(padding, -np.inf, gentle[:N]).astype(np.float32), "attn_mask": per_head},
-    }[kind]  # fmt: skip
+        "mixed, other way": {
+            "key_padding_mask": np.where(padding, -np.inf, gentle[:N]).astype(np.float32),
+            "attn_mask": per_head,
+        },
+    }[kind]
 
 
 KINDS = (
-    "none", "padding", "triangle", "both", "per head", "additive", "additive with −inf", "additive padding", "mixed",
+    "none",
+    "padding",
+    "triangle",
+    "both",
+    "per head",
+    "additive",
+    "additive with −inf",
+    "additive padding",
+    "mixed",
     "mixed, other way",
-)  # fmt: skip
+)
 
 
 @pytest.mark.filterwarnings("ignore:Support for mismatched key_padding_mask")
@@ -223,9 +243,11 @@ def test_unbatched(options):
     batch = Batch(query, key, value, key_padding_mask=padding, attn_mask=mask)
     assert (batch.N, batch.L, batch.S) == (1, L, S)
     output, weights = module(layer)(
-        *map(torch.tensor, (query, key, value)), key_padding_mask=torch.tensor(padding), attn_mask=torch.tensor(mask),
+        *map(torch.tensor, (query, key, value)),
+        key_padding_mask=torch.tensor(padding),
+        attn_mask=torch.tensor(mask),
         average_attn_weights=False,
-    )  # fmt: skip
+    )
     trace = attend(layer, batch)
     np.testing.assert_allclose(trace.weights[0], weights.detach(), rtol=0, atol=1e-6)
     np.testing.assert_allclose(trace.output[0], output.detach(), rtol=0, atol=1e-6)
@@ -235,10 +257,13 @@ def test_unbatched(options):
 def test_memory_layout_of_the_input_does_not_matter(layout):
     layer, x = Layer.random(E, H), draw(N, L, E).astype(np.float16).astype(np.float32)
     other = {
-        "fortran": lambda: np.asfortranarray(x), "strided": lambda: np.repeat(x, 2, axis=2)[:, :, ::2],
-        "reversed": lambda: x[::-1].copy()[::-1], "big-endian": lambda: x.astype(">f4"), "float16": lambda: x.astype(np.float16),
+        "fortran": lambda: np.asfortranarray(x),
+        "strided": lambda: np.repeat(x, 2, axis=2)[:, :, ::2],
+        "reversed": lambda: x[::-1].copy()[::-1],
+        "big-endian": lambda: x.astype(">f4"),
+        "float16": lambda: x.astype(np.float16),
         "tensor, transposed": lambda: torch.tensor(x.transpose(1, 0, 2).copy()).transpose(0, 1).requires_grad_(),
-    }[layout]()  # fmt: skip
+    }[layout]()
     assert same_bits(attend(layer, Batch(other)).output, attend(layer, Batch(x)).output)
 
 
@@ -250,9 +275,13 @@ def test_half_precision(dtype):
     attention = module(layer, dtype=kind)
     x = torch.tensor(batch.query).to(kind)
     output, weights = attention(
-        x, x, x, key_padding_mask=torch.tensor(batch.key_padding_mask), attn_mask=torch.tensor(batch.attn_mask),
+        x,
+        x,
+        x,
+        key_padding_mask=torch.tensor(batch.key_padding_mask),
+        attn_mask=torch.tensor(batch.attn_mask),
         average_attn_weights=False,
-    )  # fmt: skip
+    )
     trace = attend(layer, batch, dtype=dtype)
     assert same_bits(trace.weights.astype(np.float32), weights.detach().float().numpy())
     assert same_bits(trace.output.astype(np.float32), output.detach().float().numpy())
@@ -403,9 +432,15 @@ def test_shapes():
     batch = Batch(draw(N, L, E), draw(N, S, 5), draw(N, S, 7), key_tokens=(("a", "b", "c", "d"),) * N)
     D, extra = E // H, 2
     right = {
-        "q": (N, H, L, D), "k": (N, H, S + extra, D), "v": (N, H, S + extra, D), "mean_weights": (N, L, S + extra),
-        "undefined": (N, H, L), "head_outputs": (N, H, L, D), "concat": (N, L, E), "output": (N, L, E),
-    }  # fmt: skip
+        "q": (N, H, L, D),
+        "k": (N, H, S + extra, D),
+        "v": (N, H, S + extra, D),
+        "mean_weights": (N, L, S + extra),
+        "undefined": (N, H, L),
+        "head_outputs": (N, H, L, D),
+        "concat": (N, L, E),
+        "output": (N, L, E),
+    }
     for how in ("torch", "numpy"):
         trace = attend(layer, batch, engine=how, training=False)
         for name in set(Trace.fields()) - {"keep_scale", "dropped", "mask_bias"}:

@@ -183,13 +183,23 @@ def test_heads_and_keys_that_there_are_not(wrong, nearest):
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"off": {0: "half"}}, {"off": {-1: "zero"}}, {"off": 3}, {"off": (1, 2)}, {"off": ((1, "zero"), (1, "mean"))},
-        {"hidden_keys": "3"}, {"hidden_keys": 3}, {"hidden_keys": (-1,)},
-        {"temperature": 0}, {"temperature": -2}, {"temperature": 1e9}, {"temperature": float("nan")}, {"temperature": "hot"},
+        {"off": {0: "half"}},
+        {"off": {-1: "zero"}},
+        {"off": 3},
+        {"off": (1, 2)},
+        {"off": ((1, "zero"), (1, "mean"))},
+        {"hidden_keys": "3"},
+        {"hidden_keys": 3},
+        {"hidden_keys": (-1,)},
+        {"temperature": 0},
+        {"temperature": -2},
+        {"temperature": 1e9},
+        {"temperature": float("nan")},
+        {"temperature": "hot"},
         {"temperature": True},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_values_that_are_none(wrong):
     with pytest.raises(Wrong) as caught:
         Intervention(**wrong)

@@ -30,11 +30,15 @@ def calls(draw):
     dtype = draw(st.sampled_from([np.float32, np.float64, np.float16]))
     maybe = lambda array: array if draw(st.booleans()) else None  # noqa: E731
     mask = Mask(
-        L, real, extra, causal=draw(st.booleans()), window=draw(st.none() | st.integers(1, 20)),
+        L,
+        real,
+        extra,
+        causal=draw(st.booleans()),
+        window=draw(st.none() | st.integers(1, 20)),
         padded=maybe(rng.random((N, real)) < draw(st.sampled_from([0.3, 1.0]))),
         dense=maybe(rng.random((draw(st.sampled_from([1, N])), draw(st.sampled_from([1, H])), L, real)) < 0.4),
         bias=maybe(rng.normal(size=(1, H, draw(st.sampled_from([1, L])), real))),
-    )  # fmt: skip
+    )
     q, k = (rng.normal(size=(N, heads, length, D)).astype(dtype) * 2 for heads, length in ((H, L), (G, S)))
     tokens = replace(Tokens.of(N, L, S, one_sequence=L <= S and draw(st.booleans())), extra=extra)
     return Call(q, k, mask=mask, tokens=tokens)
@@ -218,17 +222,23 @@ SMALL = Call(*(np.random.default_rng(0).normal(size=(2, 3, 7, 4)) for _ in range
         (lambda: long.pooled(SMALL, 1), r"heads = 1: must be a list of whole numbers. Nearest right: heads = \(1,\)"),
         (lambda: long.pooled(SMALL, "01"), r"heads = '01': must be a list"),
         (lambda: long.pooled(SMALL, item=2), r"item = 2: must be a whole number from 0 to 1"),
-        (lambda: long.pooled(SMALL, shape=(256,)), r"shape = \(256,\): must be 2 whole numbers. Nearest right: shape = \(256, 256\)"),
+        (
+            lambda: long.pooled(SMALL, shape=(256,)),
+            r"shape = \(256,\): must be 2 whole numbers. Nearest right: shape = \(256, 256\)",
+        ),
         (lambda: long.pooled(SMALL, shape=(0, 256)), r"shape = 0: must be a whole number from 1 to 512"),
         (lambda: long.pooled(SMALL, shape=(256, 1000)), r"shape = 1000: must be .* Nearest right: shape = 512"),
         (lambda: long.pooled(SMALL, rows=(3, 3)), r"rows = 3: must be a whole number from 4 to 7"),
         (lambda: long.pooled(SMALL, columns=(0, 8)), r"columns = 8: must be a whole number from 1 to 7"),
         (lambda: long.pooled(SMALL, rows=(-1, 7)), r"rows = -1: must be a whole number from 0 to 6"),
         (lambda: long.pooled(SMALL, rows=5), r"rows = 5: must be a list"),
-        (lambda: long.pooled(changed(trace_of_call(SMALL), Intervention({1: "mean"}))), "puts head 1 off by the mean of all rows"),
+        (
+            lambda: long.pooled(changed(trace_of_call(SMALL), Intervention({1: "mean"}))),
+            "puts head 1 off by the mean of all rows",
+        ),
         (lambda: long.pooled(trace_of_maps(np.full((1, 1, 2, 2), 0.5))), "needs q and k"),
     ],
-)  # fmt: skip
+)
 def test_what_makes_no_sense_is_said_at_once(ask, message):
     with pytest.raises(Wrong, match=message):
         ask()

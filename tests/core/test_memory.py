@@ -97,7 +97,11 @@ def test_the_estimate_is_what_a_trace_holds(engine, dtype, training):
     [
         ("0::/app/one", "app", ("memory.max", "memory.current", "inactive_file")),
         ("0::/", "", ("memory.max", "memory.current", "inactive_file")),
-        ("5:cpu:/\n4:memory:/docker/of/the/host", "memory", ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")),
+        (
+            "5:cpu:/\n4:memory:/docker/of/the/host",
+            "memory",
+            ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+        ),
     ],
     ids=["a parent's limit", "a container", "a container of the first kind"],
 )
@@ -124,7 +128,10 @@ def test_no_control_groups_limit_nothing(tmp_path):
     ("error", "is_memory"),
     [
         (MemoryError(), True),
-        (RuntimeError("[enforce fail at alloc_cpu.cpp:128] err == 0. DefaultCPUAllocator: can't allocate memory: you tried"), True),
+        (
+            RuntimeError("[enforce fail at alloc_cpu.cpp:128] err == 0. DefaultCPUAllocator: can't allocate memory: you tried"),
+            True,
+        ),
         (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), False),
         (ValueError("can't allocate memory"), False),
     ],
@@ -136,7 +143,9 @@ def test_which_errors_say_that_memory_ran_out(error, is_memory):
 def test_memory_that_runs_out_is_told_as_the_sizes_that_fit():
     size = {"N": 2, "H": 8, "L": 5000, "S": 5000, "E": 64}
     wrong = out_of_memory(**size, available=5 * 2**30)
-    assert wrong.argument == "seq_len" and wrong.rule.startswith("memory ran out: [N, H, L, S] = [2, 8, 5000, 5000] would take ")
+    assert wrong.argument == "seq_len" and wrong.rule.startswith(
+        "memory ran out: [N, H, L, S] = [2, 8, 5000, 5000] would take "
+    )
     offered = dict(next(iter(change.items())) for change in wrong.nearest)
     assert 0 < offered["seq_len"] < 5000 and offered["batch_size"] == 1
     check_memory(**size | {"L": offered["seq_len"], "S": offered["seq_len"]}, available=5 * 2**30)

@@ -47,9 +47,15 @@ def problems(draw, rules=("", "causal", "window", "causal window"), options=True
     maybe = st.booleans() if options else st.just(False)
     kdim, vdim = (draw(st.sampled_from([E, E, E + 1, 7])) if cross and options else E for _ in range(2))
     layer = Layer.random(
-        E, H, seed=draw(st.integers(0, 99)), bias=draw(st.booleans()), add_bias_kv=draw(maybe), add_zero_attn=draw(maybe),
-        kdim=kdim, vdim=vdim,
-    )  # fmt: skip
+        E,
+        H,
+        seed=draw(st.integers(0, 99)),
+        bias=draw(st.booleans()),
+        add_bias_kv=draw(maybe),
+        add_zero_attn=draw(maybe),
+        kdim=kdim,
+        vdim=vdim,
+    )
     rule = draw(st.sampled_from(rules))
     window = draw(st.integers(1, 4)) if "window" in rule else None
     problem = Problem(layer, rng.standard_normal((N, L, E)), causal="causal" in rule, window=window)
@@ -195,9 +201,13 @@ def test_padding_never_moves_a_real_row(problem, count, left):
         if own:
             mask = np.moveaxis(longer(np.moveaxis(mask, -2, -1), mask.ndim - 1, 0), -1, -2)
     padded = replace(
-        problem, query=with_noise(problem.query) if own else problem.query, key=with_noise(problem.key),
-        value=with_noise(problem.value), key_padding_mask=longer(padding, 1, True), attn_mask=mask,
-    ).trace()  # fmt: skip
+        problem,
+        query=with_noise(problem.query) if own else problem.query,
+        key=with_noise(problem.key),
+        value=with_noise(problem.value),
+        key_padding_mask=longer(padding, 1, True),
+        attn_mask=mask,
+    ).trace()
     rows = place if own else slice(None)
     real = np.r_[np.arange(S + count)[place], S + count : padded.weights.shape[-1]]  # the real keys and the extra columns
     assert padded.output[:, rows].shape == (N, L, problem.layer.embed_dim)

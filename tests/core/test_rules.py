@@ -332,14 +332,20 @@ def test_not_a_state_dict():
 @pytest.mark.parametrize(
     "given",
     [
-        {"query": ZEROS(N, L, E).astype(np.float64)}, {"query": torch.zeros(N, L, E, dtype=torch.bfloat16)},
-        {"key_padding_mask": MASK(N, L), "attn_mask": ZEROS(L, L)}, {"key_padding_mask": [[False] * L] * N},
-        {"attn_mask": ZEROS(L, L).astype(np.float64)}, {"attn_mask": [[0.0, -np.inf, -np.inf]] * L}, {"window": np.int64(2)},
-        {"num_heads": np.int32(4)}, {"dtype": np.dtype("float64")}, {"query_tokens": [["a", "b", "c"]] * N},
+        {"query": ZEROS(N, L, E).astype(np.float64)},
+        {"query": torch.zeros(N, L, E, dtype=torch.bfloat16)},
+        {"key_padding_mask": MASK(N, L), "attn_mask": ZEROS(L, L)},
+        {"key_padding_mask": [[False] * L] * N},
+        {"attn_mask": ZEROS(L, L).astype(np.float64)},
+        {"attn_mask": [[0.0, -np.inf, -np.inf]] * L},
+        {"window": np.int64(2)},
+        {"num_heads": np.int32(4)},
+        {"dtype": np.dtype("float64")},
+        {"query_tokens": [["a", "b", "c"]] * N},
         {"query_tokens": ((1, 2, 3), (4, 5, 6))},
     ],
     ids=lambda given: "-".join(given),
-)  # fmt: skip
+)
 def test_what_pytorch_refuses_and_we_need_not(given):
     """Other float types, NumPy masks, masks of two kinds, NumPy integers: one meaning, so they are taken."""
     assert attention(**given).output.shape == (N, L, E)

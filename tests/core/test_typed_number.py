@@ -17,10 +17,24 @@ from mha_viz.sources.trained import Trained
 @pytest.mark.parametrize(
     ("text", "number"),
     [
-        ("12", 12), (" 12 ", 12), ("+12", 12), ("-3", -3), ("−3", -3), ("007", 7), ("1e3", 1000), ("1E+3", 1000), ("1.5e1", 15),
-        ("12.0", 12), ("12.", 12), ("12.8", 12.8), (".5", 0.5), ("1e-1", 0.1), ("9007199254740993", 9007199254740993), ("1e22", 10**22),
+        ("12", 12),
+        (" 12 ", 12),
+        ("+12", 12),
+        ("-3", -3),
+        ("−3", -3),
+        ("007", 7),
+        ("1e3", 1000),
+        ("1E+3", 1000),
+        ("1.5e1", 15),
+        ("12.0", 12),
+        ("12.", 12),
+        ("12.8", 12.8),
+        (".5", 0.5),
+        ("1e-1", 0.1),
+        ("9007199254740993", 9007199254740993),
+        ("1e22", 10**22),
     ],
-)  # fmt: skip
+)
 def test_a_number_is_read(text, number):
     assert read_number(text) == number and type(read_number(text)) is type(number)
 
@@ -28,11 +42,31 @@ def test_a_number_is_read(text, number):
 @pytest.mark.parametrize(
     ("text", "likely"),
     [
-        ("1,5", 1.5), (",5", 0.5), ("1,000", 1000), ("1 000", 1000), ("1_000", 1000), ("12 345 678", 12_345_678), ("1\u202f000", 1000),
-        ("0x10", 16), ("0b101", 5), ("0o17", 15), ("", None), ("many", None), ("12 apples", None), ("1 00", None), ("0b12", None),
-        ("1e", None), ("--3", None), ("1 - 2", None), ("nan", None), ("inf", None), ("٣", None), ("1e400", float("inf")), ("1e99999", None),
+        ("1,5", 1.5),
+        (",5", 0.5),
+        ("1,000", 1000),
+        ("1 000", 1000),
+        ("1_000", 1000),
+        ("12 345 678", 12_345_678),
+        ("1\u202f000", 1000),
+        ("0x10", 16),
+        ("0b101", 5),
+        ("0o17", 15),
+        ("", None),
+        ("many", None),
+        ("12 apples", None),
+        ("1 00", None),
+        ("0b12", None),
+        ("1e", None),
+        ("--3", None),
+        ("1 - 2", None),
+        ("nan", None),
+        ("inf", None),
+        ("٣", None),
+        ("1e400", float("inf")),
+        ("1e99999", None),
     ],
-)  # fmt: skip
+)
 def test_other_text_is_no_number_and_what_it_may_mean_is_known(text, likely):
     assert read_number(text) == text and meant(text) == likely
 
@@ -90,10 +124,14 @@ def test_a_command_reads_numbers_as_fields_do(option, text, said, capsys):
 @pytest.mark.parametrize(
     ("kind", "name", "text", "value"),
     [
-        (Settings, "seq_len", "1e3", 1000), (Settings, "padding", "1e1, 2.0", (10, 2)), (Profile, "seq_len", "64, 1e3", (64, 1000)),
-        (View, "limits", "0,5e-1", (0, 0.5)), (Trained, "seed", "1e2", 100), (View, "what_if", "1:keys=1e1 0:temperature=5e-1", None),
+        (Settings, "seq_len", "1e3", 1000),
+        (Settings, "padding", "1e1, 2.0", (10, 2)),
+        (Profile, "seq_len", "64, 1e3", (64, 1000)),
+        (View, "limits", "0,5e-1", (0, 0.5)),
+        (Trained, "seed", "1e2", 100),
+        (View, "what_if", "1:keys=1e1 0:temperature=5e-1", None),
     ],
-)  # fmt: skip
+)
 def test_an_address_reads_numbers_as_fields_do(kind, name, text, value):
     found = read(kind, name, text)
     assert found == ("0:temperature=0.5 1:keys=10" if value is None else value)

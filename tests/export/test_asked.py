@@ -17,9 +17,18 @@ from mha_viz.views.base import PARTS, OfResults
 SMALL = "?embed_dim=8&num_heads=4&batch_size=2&seq_len=5&padding=1&causal=1&step=softmax&token=4"
 MODEL = "?source=trained&model=look-both-ways-2&batch_size=1"
 ASKED = {
-    "heads": "2", "limits": (0.0, 0.3), "against": f"{SMALL}&seed=9", "theme": "dark", "transparent": True, "font": "monospace",
-    "font_size": "20 px", "width": "700 px", "scale": 4, "code": "numpy", "layer": 1,
-} | dict.fromkeys(PARTS, False)  # fmt: skip
+    "heads": "2",
+    "limits": (0.0, 0.3),
+    "against": f"{SMALL}&seed=9",
+    "theme": "dark",
+    "transparent": True,
+    "font": "monospace",
+    "font_size": "20 px",
+    "width": "700 px",
+    "scale": 4,
+    "code": "numpy",
+    "layer": 1,
+} | dict.fromkeys(PARTS, False)
 
 
 OF_ATTENTION = [view.name for view in VIEWS.values() if not isinstance(view, OfResults) and not view.pictured]
@@ -171,12 +180,37 @@ def test_the_page_draws_the_heads_that_its_caption_names(heads, address, drawn, 
 
 MAPS = np.full((4, 5, 5), 0.2, np.float32)
 OTHER = {
-    "item": 1, "heads": [1], "order": "index", "head": 2, "cell": (4, 1), "arrangement": "all", "picture": "lines", "weighting": "norms",
-    "pooling": "mean", "rows": (1, 3), "columns": (1, 3), "scale": "log", "limits": (0, 0.5), "colors": "viridis", "what_if": "0:1=zero",
-    "pinned": "seed=8", "opened": True, "divisors": True, "verbatim": True, "pitfall": "scale", "symptom": "NaN", "step": "softmax",
-    "language": "numpy", "together": True, "token": 2, "prompt": 2, "kv_heads": 2, "cache_dtype": "float64", "cache_layers": 2,
+    "item": 1,
+    "heads": [1],
+    "order": "index",
+    "head": 2,
+    "cell": (4, 1),
+    "arrangement": "all",
+    "picture": "lines",
+    "weighting": "norms",
+    "pooling": "mean",
+    "rows": (1, 3),
+    "columns": (1, 3),
+    "scale": "log",
+    "limits": (0, 0.5),
+    "colors": "viridis",
+    "what_if": "0:1=zero",
+    "pinned": "seed=8",
+    "opened": True,
+    "divisors": True,
+    "verbatim": True,
+    "pitfall": "scale",
+    "symptom": "NaN",
+    "step": "softmax",
+    "language": "numpy",
+    "together": True,
+    "token": 2,
+    "prompt": 2,
+    "kv_heads": 2,
+    "cache_dtype": "float64",
+    "cache_layers": 2,
     "cache_length": 64,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("picture", ["heads", "head", "average", "pair", "lines", "layers", "page"])

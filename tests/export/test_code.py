@@ -10,8 +10,17 @@ from mha_viz.export.code import program, shown_expression, step_lines
 from mha_viz.settings import STEPS
 from tests.export.programs import CASES, SMALL, array, by_case, by_language, executed, ignored, same
 
-NAMES = {"Q": "q", "K": "k", "V": "v", "scores": "scores", "probabilities": "probabilities", "weights": "weights",
-         "heads": "head_outputs", "concat": "concat", "multi_head_output": "output"}  # fmt: skip
+NAMES = {
+    "Q": "q",
+    "K": "k",
+    "V": "v",
+    "scores": "scores",
+    "probabilities": "probabilities",
+    "weights": "weights",
+    "heads": "head_outputs",
+    "concat": "concat",
+    "multi_head_output": "output",
+}
 
 
 @ignored

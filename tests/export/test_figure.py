@@ -13,7 +13,10 @@ from mha_viz.export.make import spec_of
         ({}, 1104),
         ({"width": "800"}, 800),  # px
         ({"width": 800}, 800),
-        ({"width": "160 mm"}, round(160 / 25.4 * 96 * 14 / (8 * 96 / 72))),  # 605 px of 10.67 px text, as many as 794 px of 14 px text
+        (
+            {"width": "160 mm"},
+            round(160 / 25.4 * 96 * 14 / (8 * 96 / 72)),
+        ),  # 605 px of 10.67 px text, as many as 794 px of 14 px text
         ({"width": "6.3in", "font_size": "9 pt"}, round(6.3 * 96 * 14 / 12)),
         ({"width": "1104 px", "font_size": "28 px"}, 552),
     ],
@@ -94,7 +97,10 @@ def test_a_document_lists_its_figures(tmp_path):
     assert (two.recording, two.out) == ("run.safetensors", "pictures/two.png")
     seen = two.named("docs")
     assert (seen.recording, seen.out, seen.against) == ("docs/run.safetensors", "docs/pictures/two.png", None)
-    assert Figure(against="a.npz").named("docs").against == "docs/a.npz" and Figure(against="?seed=8").named("docs").against == "?seed=8"
+    assert (
+        Figure(against="a.npz").named("docs").against == "docs/a.npz"
+        and Figure(against="?seed=8").named("docs").against == "?seed=8"
+    )
     assert specification(one) == {"address": "?causal=1", "limits": (0.0, 0.5), "width": (160.0, "mm")}
 
 

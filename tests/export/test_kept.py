@@ -73,4 +73,6 @@ def test_what_a_program_reads_of_settings_a_kept_layer_has_too():
     """Every field that a Kept has beyond its own is one of Settings, under the same name."""
     own = {"file", "weights", "own_value", "padded", "finite"}
     settings = Settings()
-    assert all(hasattr(settings, field.name) for field in dataclasses.fields(kept(synthetic(settings), "f")) if field.name not in own)
+    assert all(
+        hasattr(settings, field.name) for field in dataclasses.fields(kept(synthetic(settings), "f")) if field.name not in own
+    )

@@ -104,10 +104,15 @@ def test_maps_alone_have_no_norms_and_no_terms(tmp_path):
 @pytest.mark.parametrize(
     ("view", "heads", "right"),
     [
-        ("heads", None, {0, 1, 2, 3, None}), ("heads", "1,3,mean", {1, 3, None}), ("heads", "1,3", {1, 3}), ("heads", "mean", {None}),
-        ("head", "2", {2}), ("average", None, {None}), ("pair", "3", {3, None}),
+        ("heads", None, {0, 1, 2, 3, None}),
+        ("heads", "1,3,mean", {1, 3, None}),
+        ("heads", "1,3", {1, 3}),
+        ("heads", "mean", {None}),
+        ("head", "2", {2}),
+        ("average", None, {None}),
+        ("pair", "3", {3, None}),
     ],
-)  # fmt: skip
+)
 def test_the_heads_that_were_asked_for_are_shown_and_no_others(view, heads, right):
     found = tiles(spec_of(Figure(address=SMALL, view=view, heads=heads)))
     assert set(found) == right and len(found) == len(right)
@@ -146,9 +151,17 @@ def long(monkeypatch):
 
 @pytest.mark.parametrize(
     ("view", "heads", "count"),
-    [("page", None, 6), ("pair", None, 2), ("heads", "1,3", 2), ("heads", "1,mean", 2), ("average", None, 1), ("head", "2", 1),
-     ("window", None, 1), ("lines", None, 0)],
-)  # fmt: skip
+    [
+        ("page", None, 6),
+        ("pair", None, 2),
+        ("heads", "1,3", 2),
+        ("heads", "1,mean", 2),
+        ("average", None, 1),
+        ("head", "2", 1),
+        ("window", None, 1),
+        ("lines", None, 0),
+    ],
+)
 def test_a_long_sequence_is_pooled_or_cut(long, view, heads, count):
     figure = Figure(address=f"{long}&rows=30,38&columns=20,30", view=view, heads=heads)
     spec, alt = drawn(figure, shown(figure))

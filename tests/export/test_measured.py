@@ -45,7 +45,9 @@ def made(**fields):
 
 def test_a_profile_is_a_picture_with_words(profile):
     spec, alt = drawn(Figure(results=profile, view="profile", width=700), shown(Figure(results=profile)))
-    assert spec["layout"]["width"] == 700 and any(note["text"] == "<b>at length 8</b>" for note in spec["layout"]["annotations"])
+    assert spec["layout"]["width"] == 700 and any(
+        note["text"] == "<b>at length 8</b>" for note in spec["layout"]["annotations"]
+    )
     assert "1 head 8 ms" in alt
     spec = spec_of(Figure(results=profile, at_length=4))
     assert any(note["text"] == "<b>at length 4</b>" for note in spec["layout"]["annotations"])

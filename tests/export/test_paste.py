@@ -245,11 +245,16 @@ def test_what_was_saved_of_any_other_source(kind, language, in_folder):
     ("settings", "view", "name", "command"),
     [
         (None, View(), "my run.pt", "--recording 'my run.pt' --out"),
-        (None, View(layer=2, what_if="2:0=zero", head=1), "run.pt", '--recording run.pt --address "?layer=2&what_if=2%3A0%3Dzero" --out'),
+        (
+            None,
+            View(layer=2, what_if="2:0=zero", head=1),
+            "run.pt",
+            '--recording run.pt --address "?layer=2&what_if=2%3A0%3Dzero" --out',
+        ),
         (Trained(seed=4), View(layer=1, scale="log"), "induction", '--address "?source=trained&seed=4&layer=1" --out'),
         (None, View(), "the lesson “Masks. Why?”\nimport os", "# the lesson “Masks. Why?” import os, saved as NPZ"),
     ],
-)  # fmt: skip
+)
 def test_the_first_comment_says_how_the_file_is_had(settings, view, name, command):
     told = PROGRAMS["numpy"](Shown(Source(name, (recorded(),), settings), recorded(), view))
     assert told.startswith("# attention.npz") and command in "".join(told.splitlines()[:2])

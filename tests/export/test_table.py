@@ -56,9 +56,21 @@ def test_statistics_of_every_head_of_every_layer():
 
 @pytest.mark.parametrize(
     ("text", "cell"),
-    [("=1+1", "'=1+1"), ("+cmd", "'+cmd"), ("-2+3", "'-2+3"), ("@sum", "'@sum"), ("-", "'-"), ("\t=1", "'\t=1"), ("-inf", "'-inf"),
-     ("-3", "-3"), ("+.5e-3", "+.5e-3"), ("the", "the"), ("a=b", "a=b"), ("", "")],
-)  # fmt: skip
+    [
+        ("=1+1", "'=1+1"),
+        ("+cmd", "'+cmd"),
+        ("-2+3", "'-2+3"),
+        ("@sum", "'@sum"),
+        ("-", "'-"),
+        ("\t=1", "'\t=1"),
+        ("-inf", "'-inf"),
+        ("-3", "-3"),
+        ("+.5e-3", "+.5e-3"),
+        ("the", "the"),
+        ("a=b", "a=b"),
+        ("", ""),
+    ],
+)
 def test_no_text_is_a_formula(text, cell):
     """A spreadsheet runs a cell that begins with one of = + - @; numbers stay numbers, and weights as well."""
     assert quoted(text) == cell

@@ -63,7 +63,9 @@ def test_caption_table_program_and_case_are_of_the_heads_on_screen(address, head
 def test_a_caption_of_a_comparison_says_so_and_what_a_is():
     """The page shows A, B and B − A where something is pinned, of the heads that are chosen."""
     said = caption(what(address="?pinned=seed%3D8"), PAGE)
-    assert said.startswith("Attention of A and of B, and what changed from A to B, batch item 0 of untrained layer, seed 7. A: ?seed=8.")
+    assert said.startswith(
+        "Attention of A and of B, and what changed from A to B, batch item 0 of untrained layer, seed 7. A: ?seed=8."
+    )
     of_some = caption(what(address="?pinned=seed%3D8&heads=2,5"), PAGE)
     assert ", in heads 5 and 2, batch item 0" in of_some or ", in heads 2 and 5, batch item 0" in of_some
 

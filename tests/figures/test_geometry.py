@@ -13,9 +13,23 @@ from mha_viz.figures.parts import ALL, Parts
 
 WIDTHS, LENGTHS = st.integers(360, 1600), st.integers(1, 128)
 PLACES = st.builds(
-    lambda width, heads, queries, keys, rows, columns, numbered: (width, heads, queries, keys, min(rows, 0.2 * width), columns, numbered),
-    WIDTHS, st.integers(1, 64), LENGTHS, LENGTHS, st.floats(5, 120), st.floats(5, 96), st.booleans(),
-)  # fmt: skip
+    lambda width, heads, queries, keys, rows, columns, numbered: (
+        width,
+        heads,
+        queries,
+        keys,
+        min(rows, 0.2 * width),
+        columns,
+        numbered,
+    ),
+    WIDTHS,
+    st.integers(1, 64),
+    LENGTHS,
+    LENGTHS,
+    st.floats(5, 120),
+    st.floats(5, 96),
+    st.booleans(),
+)
 PARTS = st.one_of(st.just(ALL), st.builds(Parts, *[st.booleans()] * 4))
 
 
@@ -187,10 +201,19 @@ def test_maps_of_cells_of_whole_px_start_on_whole_px(length):
 @pytest.mark.parametrize(
     ("width", "tiles", "columns"),
     [
-        (1104, 3, 3), (794, 3, 3), (552, 3, 3), (1104, 8, 4), (1104, 7, 4),  # full rows, or all but
-        (390, 3, 1), (552, 8, 2), (1104, 5, 3), (1104, 9, 3), (1104, 13, 4), (390, 13, 3),  # which would make these too small
+        (1104, 3, 3),
+        (794, 3, 3),
+        (552, 3, 3),
+        (1104, 8, 4),
+        (1104, 7, 4),  # full rows, or all but
+        (390, 3, 1),
+        (552, 8, 2),
+        (1104, 5, 3),
+        (1104, 9, 3),
+        (1104, 13, 4),
+        (390, 13, 3),  # which would make these too small
     ],
-)  # fmt: skip
+)
 def test_tiles_stand_in_full_rows_where_that_leaves_them_large(width, tiles, columns):
     strip = arrange_all(width, tiles, 20, 20, 14, 14, True).strip
     assert (strip.columns, strip.rows) == (columns, -(-tiles // columns))

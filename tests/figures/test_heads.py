@@ -61,8 +61,7 @@ def test_only_the_chosen_heads_are_shown_beside_the_average_of_all():
 
 
 @pytest.mark.parametrize(
-    ("arrangement", "names"),
-    [("all", ["head 1", "head 3"]), ("pair", ["head 1", "head 3", "head 1"]), ("one", ["head 1"])],
+    ("arrangement", "names"), [("all", ["head 1", "head 3"]), ("pair", ["head 1", "head 3", "head 1"]), ("one", ["head 1"])]
 )
 def test_heads_stand_without_the_average_where_it_is_left_out(arrangement, names):
     figure = spec(synthetic(SMALL), View(heads=(3, 1), order="index", arrangement=arrangement), average=None)

@@ -74,10 +74,15 @@ def test_rows_and_columns_are_called_by_their_numbers_in_the_whole(name):
 
 
 def test_blocks_of_another_length_are_other_cells():
-    short = trace_of_call(Call(*(array[:, :, :480] for array in (CALL.q, CALL.k, CALL.v)), Mask(480, 480, causal=True)), later=True)
+    short = trace_of_call(
+        Call(*(array[:, :, :480] for array in (CALL.q, CALL.k, CALL.v)), Mask(480, 480, causal=True)), later=True
+    )
     a, b = in_sight(short, View()), in_sight(TRACE, View())
     assert a.weights.shape == b.weights.shape and "A's maps are 480 × 480 and B's 1200 × 1200" in common(a, b).notes[0]
-    said = texts(drawn(lambda seen, *how, **more: difference_spec(a, seen, *how, **more), b, View())), describe_difference(a, b, View())
+    said = (
+        texts(drawn(lambda seen, *how, **more: difference_spec(a, seen, *how, **more), b, View())),
+        describe_difference(a, b, View()),
+    )
     assert all("pooled, max of 2 × 2" in one and "pooled, max of 5 × 5" in one for one in said)
 
 
@@ -102,7 +107,9 @@ def test_the_scale_of_blocks_is_logarithmic_from_the_least_of_heads_and_average(
 @pytest.mark.parametrize("pooling", ["max", "mean"])
 def test_lines_have_the_scale_of_maps(pooling):
     view = View(pooling=pooling)
-    seen = in_sight(changed(TRACE, Intervention(dict.fromkeys(range(1, 8), "zero"))), view)  # the average is an eighth of head 0
+    seen = in_sight(
+        changed(TRACE, Intervention(dict.fromkeys(range(1, 8), "zero"))), view
+    )  # the average is an eighth of head 0
     assert 10 ** drawn(heads.spec, seen, view)["layout"]["coloraxis9"]["cmin"] == pytest.approx(Drawn(seen, view).scale.low)
 
 
@@ -122,14 +129,20 @@ def test_before_the_average_is_there_its_place_is_kept():
     seen = maps.seen("max")
     figure = drawn(heads.spec, seen, View())
     assert [tile["head"] for tile in figure["layout"]["meta"]["tiles"]] == [0, 1, 0, None]
-    assert "comes after the heads" in texts(figure) and "differs" not in texts(figure) and "average" not in heads.describe(seen, View())
+    assert (
+        "comes after the heads" in texts(figure)
+        and "differs" not in texts(figure)
+        and "average" not in heads.describe(seen, View())
+    )
     assert [panel["head"] for panel in drawn(lines.spec, seen, View())["layout"]["meta"]["panels"]] == [0]
 
 
 @pytest.mark.parametrize("swapped", [False, True])
 def test_beside_blocks_every_weight_is_told_apart(swapped):
     """A long and B short, or the other way round: on a linear scale that ends at 1 the blocks would be blank."""
-    short = trace_of_call(Call(*(array[:, :, :30] for array in (CALL.q, CALL.k, CALL.v)), Mask(30, 30, causal=True)), later=True)
+    short = trace_of_call(
+        Call(*(array[:, :, :30] for array in (CALL.q, CALL.k, CALL.v)), Mask(30, 30, causal=True)), later=True
+    )
     pair = [short, in_sight(TRACE, View())]
     a, b = pair[::-1] if swapped else pair
     bars = [difference_spec(a, b, View(scale=kind))["layout"].get("coloraxis9") for kind in ("auto", "log", "linear")]

@@ -48,7 +48,9 @@ def boxes(figure):
 
 def test_names_wider_than_their_column_stand_upright():
     found = maps("true-means-the-opposite", WORDS)
-    names = [note for note in small_map(found[0], shared_scale(found)).layout.annotations if note.text.startswith("internation")]
+    names = [
+        note for note in small_map(found[0], shared_scale(found)).layout.annotations if note.text.startswith("internation")
+    ]
     assert sorted(note.textangle for note in names) == [-90, 0], "above its column, and beside its row"
 
 
@@ -69,14 +71,21 @@ def test_cells_of_a_small_map_are_printed_and_hatched_where_they_hold_nothing():
     printed = next(trace for trace in figure.data if trace.type == "scatter" and trace.mode == "text")
     shown = ~np.isnan(found[0].values) & ~found[0].hidden
     assert list(printed.text) == [f"{value:.2f}" for value in found[0].values[shown]]
-    assert {trace.legendgroup for trace in figure.data if trace.type == "scatter" and trace.fill == "toself"} == {"masked", "undefined"}
+    assert {trace.legendgroup for trace in figure.data if trace.type == "scatter" and trace.fill == "toself"} == {
+        "masked",
+        "undefined",
+    }
 
 
 def test_a_hidden_cell_that_is_read_shows_its_number():
     """A mask that was meant and did not work must not be hatched over: the leak is what is to be seen."""
     one = Map("leak", np.float32([[0.25, 0.75], [1, 0]]), ("0", "1"), ("0", "1"), np.array([[False, True], [False, True]]))
     figure = small_map(one, shared_scale([one]))
-    assert list(next(trace for trace in figure.data if trace.type == "scatter" and trace.mode == "text").text) == ["0.25", "0.75", "1.00"]
+    assert list(next(trace for trace in figure.data if trace.type == "scatter" and trace.mode == "text").text) == [
+        "0.25",
+        "0.75",
+        "1.00",
+    ]
 
 
 def test_a_map_is_told_in_words():

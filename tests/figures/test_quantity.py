@@ -64,8 +64,14 @@ def test_a_token_in_all_heads_says_it():
 
 @pytest.mark.parametrize(
     ("kind", "room", "title"),
-    [("linear", 300, "value-norm weight"), ("linear", 100, "norm weight"), ("log", 300, "value-norm weight, logarithmic"),
-     ("row", 400, "share of the row's largest value-norm weight"), ("row", 100, "of row's largest"), ("log", 10, "norm weight, log")],
-)  # fmt: skip
+    [
+        ("linear", 300, "value-norm weight"),
+        ("linear", 100, "norm weight"),
+        ("log", 300, "value-norm weight, logarithmic"),
+        ("row", 400, "share of the row's largest value-norm weight"),
+        ("row", 100, "of row's largest"),
+        ("log", 10, "norm weight, log"),
+    ],
+)
 def test_the_bar_says_it_in_the_room_that_it_has(kind, room, title):
     assert Scale(kind, 0.1, 1.0, quantity="value-norm weight").title(room) == title

@@ -154,4 +154,6 @@ def test_a_causal_a_does_not_leave_b_blank():
         paper = THEMES["dark"].ink[0]
         middle = float(np.median(b.weights[0].max(axis=-1)))
         stops = [color for place, color in axes.coloraxis.colorscale if place <= middle / axes.coloraxis.cmax]
-        assert contrast(rgb(stops[-1]) if stops[-1][0] == "#" else tuple(map(int, re.findall(r"\d+", stops[-1]))), rgb(paper)) > 2
+        assert (
+            contrast(rgb(stops[-1]) if stops[-1][0] == "#" else tuple(map(int, re.findall(r"\d+", stops[-1]))), rgb(paper)) > 2
+        )

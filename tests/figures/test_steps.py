@@ -122,8 +122,12 @@ def test_the_sum_is_on_one_scale_and_says_so_in_signs():
     figure = picture(tensors, summed=True)
     said = [re.sub(r"<[^>]*>", "", note.text) for note in figure.layout.annotations]
     assert [text for text in said if text.startswith(("head", "+", "=")) and "what" not in text] == [
-        "head 0", "+ head 2", "+ bias", "+ head 1", "= output",
-    ]  # fmt: skip
+        "head 0",
+        "+ head 2",
+        "+ bias",
+        "+ head 1",
+        "= output",
+    ]
     assert len({drawn.zmax for drawn in heatmaps(figure)}) == 1
 
 

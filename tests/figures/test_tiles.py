@@ -72,7 +72,9 @@ def test_each_cell_has_one_look_at_most(data, mask):
     found = kinds(values, mask, padding, undefined)
     assert list(found) == [look for look in LOOKS if look not in THROUGH]
     assert sum(where.astype(int) for where in found.values()).max() <= 1
-    assert np.array_equal(np.any(list(found.values()), axis=0), mask | padding[:, None] | undefined[..., None] | ~np.isfinite(values))
+    assert np.array_equal(
+        np.any(list(found.values()), axis=0), mask | padding[:, None] | undefined[..., None] | ~np.isfinite(values)
+    )
     assert np.array_equal(found["undefined"], np.broadcast_to(undefined[..., None], mask.shape))
     assert not (found["padded"] & mask).any()
     for kind, holds in (("nan", np.isnan), ("inf", np.isposinf), ("-inf", np.isneginf)):

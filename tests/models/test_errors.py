@@ -50,7 +50,9 @@ def test_a_folder_is_written_as_a_path(saved, monkeypatch):
     assert len(pretrained(Pretrained(f"./{folder.name}", "the fox")).traces) == 2
 
 
-@pytest.mark.parametrize("name", ["/no/such/folder", "not a name", "../up", "~nosuchuser", "x" * 300, "/" + "x" * 300, r"\\host\share"])
+@pytest.mark.parametrize(
+    "name", ["/no/such/folder", "not a name", "../up", "~nosuchuser", "x" * 300, "/" + "x" * 300, r"\\host\share"]
+)
 def test_a_name_that_can_be_none(name):
     assert "cannot be a name on the hub" in refused(name).rule
 

@@ -23,9 +23,17 @@ def run(model, *inputs, **filters):
 @pytest.mark.parametrize("with_target", (False, True))
 def test_bart(attention, with_target):
     config = hf.BartConfig(
-        vocab_size=80, d_model=16, encoder_layers=2, decoder_layers=2, encoder_attention_heads=2, decoder_attention_heads=2,
-        encoder_ffn_dim=16, decoder_ffn_dim=16, max_position_embeddings=32, attn_implementation=attention,
-    )  # fmt: skip
+        vocab_size=80,
+        d_model=16,
+        encoder_layers=2,
+        decoder_layers=2,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        encoder_ffn_dim=16,
+        decoder_ffn_dim=16,
+        max_position_embeddings=32,
+        attn_implementation=attention,
+    )
     ids = torch.randint(4, 80, (1, 6))
     given = (ids, None, torch.randint(4, 80, (1, 6))) if with_target else (ids,)
     recording = run(hf.BartModel(config), *given, tokens=WORDS)
@@ -75,9 +83,16 @@ def test_swin(family):
 
 def test_the_windowed_encoder_of_sam():
     config = hf.SamVisionConfig(
-        hidden_size=16, num_hidden_layers=2, num_attention_heads=2, image_size=96, patch_size=16, window_size=4, mlp_dim=16,
-        global_attn_indexes=[1], output_channels=8,
-    )  # fmt: skip
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        image_size=96,
+        patch_size=16,
+        window_size=4,
+        mlp_dim=16,
+        global_attn_indexes=[1],
+        output_channels=8,
+    )
     windowed, whole = run(hf.SamVisionModel(config), torch.randn(2, 3, 96, 96)).traces
     assert (windowed.shape, whole.shape) == ((8, 2, 16, 16), (2, 2, 36, 36))
     assert windowed.tokens.item_name(6) == "window (1, 0) of image 1" and whole.tokens.item_name(1) == "batch item 1"

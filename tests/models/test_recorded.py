@@ -9,9 +9,18 @@ import mha_viz
 transformers = pytest.importorskip("transformers")
 
 WIDE = {
-    "vocab_size": 50, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "head_dim": 4,
-    "max_position_embeddings": 64, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 49, "initializer_range": 0.4,
-}  # fmt: skip
+    "vocab_size": 50,
+    "hidden_size": 16,
+    "intermediate_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "head_dim": 4,
+    "max_position_embeddings": 64,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 49,
+    "initializer_range": 0.4,
+}
 IDS = torch.tensor([[0, 0, 5, 6], [7, 8, 9, 10]])  # padded on the left
 LONG = torch.tensor([[5, 6, 7, 8, 9, 3]])
 STEPS = 3
@@ -72,10 +81,19 @@ def test_flex_attention_runs_as_it_runs_alone_and_its_layers_are_named():
 
 def test_the_sinks_of_gpt_oss():
     config = transformers.GptOssConfig(
-        vocab_size=50, hidden_size=16, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=4, sliding_window=4,
-        intermediate_size=16, num_local_experts=2, num_experts_per_tok=1, layer_types=["sliding_attention", "full_attention"],
+        vocab_size=50,
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=4,
+        sliding_window=4,
+        intermediate_size=16,
+        num_local_experts=2,
+        num_experts_per_tok=1,
+        layer_types=["sliding_attention", "full_attention"],
         attn_implementation="eager",
-    )  # fmt: skip
+    )
     model = transformers.GptOssForCausalLM(config).eval()
     for layer in model.model.layers:
         torch.nn.init.normal_(layer.self_attn.sinks)

@@ -250,9 +250,13 @@ def test_words_without_a_tokenizer_are_numbered_as_they_appear(bare):
 
 @pytest.mark.parametrize(
     ("text", "pair", "said"),
-    [("5 9999", None, "is no token of"), ("0 " * 30, None, "comes to 30 tokens in a line"), ("1 2", "3", "holds no tokenizer"),
-     (" ".join(map("w{}".format, range(400))), None, "may hold")],
-)  # fmt: skip
+    [
+        ("5 9999", None, "is no token of"),
+        ("0 " * 30, None, "comes to 30 tokens in a line"),
+        ("1 2", "3", "holds no tokenizer"),
+        (" ".join(map("w{}".format, range(400))), None, "may hold"),
+    ],
+)
 def test_what_cannot_be_numbered_is_refused_and_what_is_offered_can(text, pair, said, bare):
     name = bare("gpt2")
     with pytest.raises(Wrong, match=said) as caught:

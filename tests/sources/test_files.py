@@ -209,7 +209,7 @@ def test_rows_of_zeros_are_undefined_and_said_to_be():
         (np.ones((1,) * 6), "2 to 5 axes"),
         (np.array([["the", "cat"]]), "floating type"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_attention_map_is_refused_with_what_it_looks_like(array, said):
     assert said in refused("attention.npy", npy(array))
 

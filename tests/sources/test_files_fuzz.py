@@ -21,9 +21,30 @@ from mha_viz.sources.files import look, open_found
 E, H = 16, 4
 SECONDS = 5  # that one file may take, on a machine that is busy
 VALUES = (
-    None, True, False, 0, -1, 1, 3.5, float("nan"), float("inf"), 10**30, "", "x", "1", [], [1], ["a"], [[1]], [None], {}, {"a": 1},
-    "\ud800", "a" * 5000, [[[[[[]]]]]],
-)  # fmt: skip
+    None,
+    True,
+    False,
+    0,
+    -1,
+    1,
+    3.5,
+    float("nan"),
+    float("inf"),
+    10**30,
+    "",
+    "x",
+    "1",
+    [],
+    [1],
+    ["a"],
+    [[1]],
+    [None],
+    {},
+    {"a": 1},
+    "\ud800",
+    "a" * 5000,
+    [[[[[[]]]]]],
+)
 LENGTHS = (0, 1, 2, 3, 4, 5, 8, 16, 17, 48)
 TYPES = ("float16", "float32", "float64", "int64", "bool", "uint8", "complex64", "int8", ">f4", "U3", "O")
 
@@ -46,15 +67,24 @@ def flax():
 
 WEIGHTS = {
     "module": lambda: {name: value.numpy() for name, value in torch.nn.MultiheadAttention(E, H).state_dict().items()},
-    "wide": lambda: {name: value.numpy() for name, value in torch.nn.MultiheadAttention(E, H, kdim=8, vdim=9).state_dict().items()},
+    "wide": lambda: {
+        name: value.numpy() for name, value in torch.nn.MultiheadAttention(E, H, kdim=8, vdim=9).state_dict().items()
+    },
     "bert": lambda: separate(("query", "key", "value", "out")),
     "llama": lambda: separate(("q_proj", "k_proj", "v_proj", "o_proj"), widths=(E, E // 2, E // 2, E), bias=False),
     "gpt2": lambda: {
-        "h.c_attn.weight": drawn(E, 3 * E), "h.c_attn.bias": drawn(3 * E), "h.c_proj.weight": drawn(E, E), "h.c_proj.bias": drawn(E),
+        "h.c_attn.weight": drawn(E, 3 * E),
+        "h.c_attn.bias": drawn(3 * E),
+        "h.c_proj.weight": drawn(E, E),
+        "h.c_proj.bias": drawn(E),
     },
-    "neox": lambda: {"l.query_key_value.weight": drawn(3 * E, E), "l.query_key_value.bias": drawn(3 * E), "l.dense.weight": drawn(E, E)},
+    "neox": lambda: {
+        "l.query_key_value.weight": drawn(3 * E, E),
+        "l.query_key_value.bias": drawn(3 * E),
+        "l.dense.weight": drawn(E, E),
+    },
     "flax": flax,
-}  # fmt: skip
+}
 
 
 def maps(*shape):

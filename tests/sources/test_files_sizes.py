@@ -212,16 +212,26 @@ def test_every_tensor_of_a_pt_is_read_as_torch_reads_it(old, as_path, tmp_path):
     torch.manual_seed(0)
     base = torch.randn(6, 8)
     held = {
-        "epoch": 3, "options": {"lr": 1e-3, "betas": (0.9, 0.99)},
+        "epoch": 3,
+        "options": {"lr": 1e-3, "betas": (0.9, 0.99)},
         "model": {
-            "plain": base, "turned": base.T, "part": base[1:4, ::2], "one": base[2, 3], "parameter": torch.nn.Parameter(base + 1),
-            "half": base.half(), "brain": base.bfloat16(), "double": base.double(), "empty": torch.zeros(0, 3),
-            "repeated": torch.ones(1, 4).expand(3, 4), "ids": torch.arange(4), "yes": torch.tensor([True]),
+            "plain": base,
+            "turned": base.T,
+            "part": base[1:4, ::2],
+            "one": base[2, 3],
+            "parameter": torch.nn.Parameter(base + 1),
+            "half": base.half(),
+            "brain": base.bfloat16(),
+            "double": base.double(),
+            "empty": torch.zeros(0, 3),
+            "repeated": torch.ones(1, 4).expand(3, 4),
+            "ids": torch.arange(4),
+            "yes": torch.tensor([True]),
             "z": torch.zeros(2, dtype=torch.complex64),
         },
         "list": [base * 2, (base * 3,)],
         "state": torch.nn.Linear(3, 2).state_dict(),
-    }  # fmt: skip
+    }
     path = tmp_path / "a.pt"
     torch.save(held, path, _use_new_zipfile_serialization=not old)
     form, tensors = read_file("a.pt", path if as_path else path.read_bytes())

@@ -579,7 +579,10 @@ def flax_like(out=None, q_bias=None, **shapes):
         ({f"a.{x}_proj.weight": torch.zeros(E, n) for x, n in (("q", E), ("k", 7), ("o", 5))}, "in any layout"),
         ({f"a.{x}_proj.weight": torch.zeros(E, E, 1, 1) for x in "qk"}, "must be a matrix"),
         ({"a.c_attn.weight": torch.zeros(E, 5 * E), "a.c_proj.weight": torch.zeros(E, E)}, "in any layout"),
-        (flax_like(q=(16, 4, 4), k=(16, 4, 3), v=(16, 4, 4), out=(4, 4, 16)), "k.kernel of shape (16, 4, 3): must be [E, heads"),
+        (
+            flax_like(q=(16, 4, 4), k=(16, 4, 3), v=(16, 4, 4), out=(4, 4, 16)),
+            "k.kernel of shape (16, 4, 3): must be [E, heads",
+        ),
         (flax_like(q=(16, 4, 2), k=(16, 2, 4), v=(16, 2, 4)), "a head_dim of 2"),
         (flax_like(q=(16, 4, 4), k=(16, 3, 4), v=(16, 3, 4)), "heads that divide q's 4"),
         (flax_like(q=(16, 4, 4), k=(16, 2, 4), v=(16, 4, 4)), "as many heads as k, 2"),
@@ -588,20 +591,31 @@ def flax_like(out=None, q_bias=None, **shapes):
         (flax_like(q=(16, 4, 4), k=(16, 4, 4), v=(16, 4, 4), q_bias=(4, 3)), "q.bias of shape (4, 3): must hold 16 numbers"),
         (flax_like(q=(16, 4, 4), k=(16, 4, 4), v=(16, 4, 4), q_bias=(2, 2, 4)), "must hold 16 numbers"),
         ({"a.c_attn.weight": torch.zeros(E, 3 * E), "a.c_attn.bias": torch.zeros(3 * E - 1)}, f"must hold {3 * E} numbers"),
-        ({"a.c_attn.weight": torch.zeros(E, 3 * E), "a.c_proj.weight": torch.zeros(E, E), "a.c_proj.bias": torch.zeros(1)},
-         f"must hold {E}"),
-        ({f"a.{x}_proj.{leaf}": torch.zeros(E, *[E] * (leaf == "weight")) for x in "qk" for leaf in ("weight", "bias")}
-         | {"a.k_proj.bias": torch.zeros(E + 1)}, f"a.k_proj.bias of shape ({E + 1},)"),
+        (
+            {"a.c_attn.weight": torch.zeros(E, 3 * E), "a.c_proj.weight": torch.zeros(E, E), "a.c_proj.bias": torch.zeros(1)},
+            f"must hold {E}",
+        ),
+        (
+            {f"a.{x}_proj.{leaf}": torch.zeros(E, *[E] * (leaf == "weight")) for x in "qk" for leaf in ("weight", "bias")}
+            | {"a.k_proj.bias": torch.zeros(E + 1)},
+            f"a.k_proj.bias of shape ({E + 1},)",
+        ),
         ({f"a.{x}_proj.weight": torch.tensor(1.0) for x in "qkvo"}, "must be a matrix"),
         ({"a.q_proj.weight": torch.zeros(E, E), "a.k_proj.weight": torch.tensor(1.0)}, "a.k_proj.weight of shape ()"),
         ({"a.in_proj_weight": torch.tensor(1.0), "a.out_proj.weight": torch.tensor(1.0)}, "out_proj.weight"),
         ({"a.in_proj_weight": torch.zeros(0, 0), "a.out_proj.weight": torch.zeros(0, 0)}, "no empty axis"),
-        ({"a.in_proj_weight": torch.zeros(3 * E, E), "a.out_proj.weight": torch.zeros(E, E), "a.in_proj_bias": torch.zeros(E)},
-         "in_proj_bias"),
+        (
+            {
+                "a.in_proj_weight": torch.zeros(3 * E, E),
+                "a.out_proj.weight": torch.zeros(E, E),
+                "a.in_proj_bias": torch.zeros(E),
+            },
+            "in_proj_bias",
+        ),
         ({f"a.{x}_proj.weight": torch.zeros(E, E, dtype=torch.int8) for x in "qk"}, "int8"),
         ({f"a.{x}_proj.weight": torch.zeros(E, E).to(torch.float8_e4m3fn) for x in "qk"}, "float8_e4m3fn"),
     ],
-)  # fmt: skip
+)
 def test_layers_whose_shapes_do_not_fit_are_refused(held, said):
     with pytest.raises(Wrong) as caught:
         look("w.pt", file_of(held))

@@ -10,8 +10,19 @@ from mha_viz.settings.environment import MODELS_FOLDERS
 from mha_viz.sources.pretrained import check_named, folders, names_folder
 
 OUTSIDE = [
-    "/home", "/home/", "~", "~nosuchuser", "./model", "../model", ".", "..", r"\\host\share", "//host/share", "C:\\m", "x" * 300,
-]  # fmt: skip
+    "/home",
+    "/home/",
+    "~",
+    "~nosuchuser",
+    "./model",
+    "../model",
+    ".",
+    "..",
+    r"\\host\share",
+    "//host/share",
+    "C:\\m",
+    "x" * 300,
+]
 
 
 @pytest.fixture

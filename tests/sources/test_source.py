@@ -43,9 +43,15 @@ def test_what_if_is_part_of_an_address():
 
 @pytest.mark.parametrize(
     ("address", "said"),
-    [("?embed_dim=7", "divisible"), ("?heads_=3", "is no setting"), ("?source=file&file=a", "no address holds"),
-     ("?source=radio", "random, tiny"), ("?causal", "must spell settings"), ("?model=gpt", "is no setting")],
-)  # fmt: skip
+    [
+        ("?embed_dim=7", "divisible"),
+        ("?heads_=3", "is no setting"),
+        ("?source=file&file=a", "no address holds"),
+        ("?source=radio", "random, tiny"),
+        ("?causal", "must spell settings"),
+        ("?model=gpt", "is no setting"),
+    ],
+)
 def test_a_bad_address_is_named(address, said):
     with pytest.raises(Wrong, match=said):
         source_of_address(address)
@@ -53,14 +59,24 @@ def test_a_bad_address_is_named(address, said):
 
 @pytest.mark.parametrize(
     ("name", "content", "said"),
-    [("gone.json", None, "no such file"), ("bad.json", "{", "must be JSON"), ("other.json", '{"heads": 3}', "is no setting"),
-     ("list.json", '["a", "b"]', "tokens alone"), ("wrong.json", '{"num_heads": 3}', "divisible"),
-     ("deep.json", "[" * 100_000, "nested too deep"), ("deep.json", '{"a":' * 100_000, "nested too deep"),
-     ("half.json", '{"words": "\\ud800 b"}', "half a character"), ("half.json", '[["\\udfff"]]', "half a character"),
-     ("source.json", '{"source": ["trained"]}', "random, tiny"), ("source.json", '{"source": {}}', "random, tiny"),
-     ("source.json", '{"source": 1}', "random, tiny"), ("latin.json", b'{"words": "caf\xe9"}', "byte 14 is 0xe9"),
-     ("number.json", "7", "tokens alone"), ("long.json", '{"seed": ' + "9" * 5000 + "}", "must be JSON")],
-)  # fmt: skip
+    [
+        ("gone.json", None, "no such file"),
+        ("bad.json", "{", "must be JSON"),
+        ("other.json", '{"heads": 3}', "is no setting"),
+        ("list.json", '["a", "b"]', "tokens alone"),
+        ("wrong.json", '{"num_heads": 3}', "divisible"),
+        ("deep.json", "[" * 100_000, "nested too deep"),
+        ("deep.json", '{"a":' * 100_000, "nested too deep"),
+        ("half.json", '{"words": "\\ud800 b"}', "half a character"),
+        ("half.json", '[["\\udfff"]]', "half a character"),
+        ("source.json", '{"source": ["trained"]}', "random, tiny"),
+        ("source.json", '{"source": {}}', "random, tiny"),
+        ("source.json", '{"source": 1}', "random, tiny"),
+        ("latin.json", b'{"words": "caf\xe9"}', "byte 14 is 0xe9"),
+        ("number.json", "7", "tokens alone"),
+        ("long.json", '{"seed": ' + "9" * 5000 + "}", "must be JSON"),
+    ],
+)
 def test_a_bad_file_is_named(tmp_path, name, content, said):
     if content is not None:
         (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())

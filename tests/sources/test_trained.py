@@ -48,7 +48,12 @@ def test_typed_lines_of_different_lengths_are_padded():
     ("model", "words", "message", "nearest"),
     [
         ("induction", "a b a", "must begin each line with <bos>, and one begins with 'a'", "<bos> a b a"),
-        ("induction", "<bos> a 7 a", "holds '7' where the model cannot read it. It reads <bos> at the beginning, a to z", "<bos> a a"),
+        (
+            "induction",
+            "<bos> a 7 a",
+            "holds '7' where the model cannot read it. It reads <bos> at the beginning, a to z",
+            "<bos> a a",
+        ),
         ("induction", "<bos> A b a", "holds 'A'", "<bos> a b a"),
         ("induction", "<bos> a <bos> a", "holds '<bos>'", "<bos> a a"),
         ("induction", "<bos>", "must hold at least 1 of a to z", "<bos> a"),
@@ -60,7 +65,7 @@ def test_typed_lines_of_different_lengths_are_padded():
         ("look-both-ways-2", "a b z c", "holds 'z' where the model cannot read it. It reads a to j.", "a b c"),
         ("look-both-ways-1", "\n".join(["a b c"] * 65), "holds 65 lines, and may hold 64", "\n".join(["a b c"] * 64)),
     ],
-)  # fmt: skip
+)
 def test_words_that_the_model_cannot_read(model, words, message, nearest):
     with pytest.raises(Wrong, match=message.replace("(", r"\(")) as caught:
         Trained(model=model, words=words)

@@ -121,7 +121,9 @@ def test_a_call_that_takes_too_long_is_ended_and_longer_ones_are_not_tried(prete
 
 
 def test_what_pytorch_says_is_told(pretended):
-    pretended.said = lambda worker: {"value": 1.0} if worker.asked["do"] == "calibration" else {"error": "can't allocate memory"}
+    pretended.said = lambda worker: (
+        {"value": 1.0} if worker.asked["do"] == "calibration" else {"error": "can't allocate memory"}
+    )
     assert all("can't allocate memory" in row.skipped for row in results_of(SMALL, pretended).rows)
 
 
@@ -156,7 +158,9 @@ def answered(worker):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here, so that the worker itself would die")
 def test_a_fork_that_dies_leaves_its_worker_and_a_worker_that_is_gone_says_so():
     worker = Worker(1)
-    worker.ask(do="peak", **request(SMALL, Point(True, 3, 4)))  # three heads: what the fork runs fails, as nothing else here does
+    worker.ask(
+        do="peak", **request(SMALL, Point(True, 3, 4))
+    )  # three heads: what the fork runs fails, as nothing else here does
     assert answered(worker) == {"died": True} and not worker.closed
     worker.ask(do="calibration")
     assert answered(worker)["value"] > 0
@@ -205,7 +209,9 @@ def test_results_are_kept_and_read(pretended):
     again = of_json(as_json(results))
     assert as_json(again) == as_json(results)
     assert [row.skipped for row in again.rows] == [row.skipped for row in results.rows]
-    assert again.command == "python -m mha_viz profile --embed-dim 8 --num-heads 1,2 --seq-len 4,8 --need-weights on --repeats 3"
+    assert (
+        again.command == "python -m mha_viz profile --embed-dim 8 --num-heads 1,2 --seq-len 4,8 --need-weights on --repeats 3"
+    )
 
 
 @pytest.mark.parametrize(

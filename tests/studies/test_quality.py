@@ -62,7 +62,9 @@ def test_what_ships_is_the_whole_of_it():
     }
     assert all(row.seconds and row.peak is not None for row in quality.results.rows)
     accuracy = quality.of("accuracy")
-    assert max(accuracy[1]) < 0.7 < min(accuracy[32]) < max(accuracy[32]) < min(accuracy[2]), "one head cannot, 32 are too small"
+    assert max(accuracy[1]) < 0.7 < min(accuracy[32]) < max(accuracy[32]) < min(accuracy[2]), (
+        "one head cannot, 32 are too small"
+    )
 
 
 @pytest.mark.parametrize("task", shipped_tasks())

@@ -119,8 +119,13 @@ def test_whoever_stops_asking_stops_it():
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
-    [({"name": "deduction"}, "must be one of"), ({"seed": -1}, "seed = -1"), ({"steps": 0}, "steps = 0"), ({"steps": 1.5}, "steps = 1.5")],
-)  # fmt: skip
+    [
+        ({"name": "deduction"}, "must be one of"),
+        ({"seed": -1}, "seed = -1"),
+        ({"steps": 0}, "steps = 0"),
+        ({"steps": 1.5}, "steps = 1.5"),
+    ],
+)
 def test_values_that_are_none(wrong, message):
     """At once, not when the first report is asked for."""
     with pytest.raises(Wrong, match=message):

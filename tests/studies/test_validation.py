@@ -62,14 +62,25 @@ def test_left_padding_under_a_causal_mask_is_found():
 @pytest.mark.parametrize(
     "options",
     [
-        {"embed_dim": 7, "num_heads": 1}, {"bias": False}, {"add_bias_kv": True, "add_zero_attn": True}, {"kdim": 5, "vdim": 3},
-        {"source_len": 6, "source_padding": (2,)}, {"source_len": 6, "causal": True}, {"window": 3}, {"causal": True, "positions": True},
-        {"causal": True, "padding_side": "left", "add_zero_attn": True}, {"words": "a b c\nb a", "padding": ()}, {"case": "tiny", **TINY},
-        {"attn_mask": "0 0.5 0 1/-inf 1 0 2/0 0 0 0/0 0 0 0"}, {"attn_mask": "0100/0010/0000/1000"}, {"seq_len": 1, "padding": ()},
-        {"batch_first": False}, {"batch_size": 1},
+        {"embed_dim": 7, "num_heads": 1},
+        {"bias": False},
+        {"add_bias_kv": True, "add_zero_attn": True},
+        {"kdim": 5, "vdim": 3},
+        {"source_len": 6, "source_padding": (2,)},
+        {"source_len": 6, "causal": True},
+        {"window": 3},
+        {"causal": True, "positions": True},
+        {"causal": True, "padding_side": "left", "add_zero_attn": True},
+        {"words": "a b c\nb a", "padding": ()},
+        {"case": "tiny", **TINY},
+        {"attn_mask": "0 0.5 0 1/-inf 1 0 2/0 0 0 0/0 0 0 0"},
+        {"attn_mask": "0100/0010/0000/1000"},
+        {"seq_len": 1, "padding": ()},
+        {"batch_first": False},
+        {"batch_size": 1},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_no_right_layer_is_called_wrong(options):
     """Whatever the options, as long as each query has a key."""
     found = verdicts(source(replace(SMALL, **options)))
@@ -115,8 +126,12 @@ def test_what_a_recording_and_maps_do_not_hold_is_never_passed(tmp_path):
     assert {recorded[name] for name in ("input_shape", "dropout_off", "layouts")} == {"cannot run"}
     maps = {check.name: check for check in validate(source(Recording((trace_of_maps(trace.weights),))))}
     assert {name for name, check in maps.items() if check.verdict == "pass"} == {
-        "numpy_tiny", "shapes", "row_sums", "mean_weights", "no_key",
-    }  # fmt: skip
+        "numpy_tiny",
+        "shapes",
+        "row_sums",
+        "mean_weights",
+        "no_key",
+    }
     assert all(check.words for check in maps.values())
 
 

@@ -198,11 +198,34 @@ def test_without_all_its_parts_a_view_is_lower(view):
 # What each reads of a View
 
 SET = {  # a field of View, and another value of it than the usual, as an address has it
-    "item": "1", "order": "index", "head": "2", "cell": "3,1", "arrangement": "all", "picture": "lines", "weighting": "norms",
-    "pooling": "mean", "rows": "8,20", "columns": "8,20", "scale": "log", "limits": "0,0.5", "colors": "viridis", "opened": "1",
-    "divisors": "1", "verbatim": "1", "pitfall": "scale", "symptom": "NaN", "step": "mask", "language": "numpy", "together": "1",
-    "token": "4", "prompt": "3", "kv_heads": "2", "cache_dtype": "float16", "cache_layers": "2", "cache_length": "64",
-}  # fmt: skip
+    "item": "1",
+    "order": "index",
+    "head": "2",
+    "cell": "3,1",
+    "arrangement": "all",
+    "picture": "lines",
+    "weighting": "norms",
+    "pooling": "mean",
+    "rows": "8,20",
+    "columns": "8,20",
+    "scale": "log",
+    "limits": "0,0.5",
+    "colors": "viridis",
+    "opened": "1",
+    "divisors": "1",
+    "verbatim": "1",
+    "pitfall": "scale",
+    "symptom": "NaN",
+    "step": "mask",
+    "language": "numpy",
+    "together": "1",
+    "token": "4",
+    "prompt": "3",
+    "kv_heads": "2",
+    "cache_dtype": "float16",
+    "cache_layers": "2",
+    "cache_length": "64",
+}
 ELSEWHERE = {"layer", "heads", "what_if", "pinned"}  # what is looked at, which heads are named, and what both are compared with
 OF_LONG = {"pooling", "rows", "columns"}
 LONG = "?embed_dim=4&num_heads=2&batch_size=1&seq_len=1100&padding=&causal=1&rows=0,1100&columns=0,1100"

@@ -67,6 +67,16 @@ PITFALLS = {  # by name, in the order in which they are told
 }
 
 __all__ = [
-    "PITFALLS", "SYMPTOMS", "Bench", "Experiment", "Knob", "Map", "Number", "Pitfall", "Version", "check_width", "pasted",
+    "PITFALLS",
+    "SYMPTOMS",
+    "Bench",
+    "Experiment",
+    "Knob",
+    "Map",
+    "Number",
+    "Pitfall",
+    "Version",
+    "check_width",
+    "pasted",
     "why_no_bench",
-]  # fmt: skip
+]

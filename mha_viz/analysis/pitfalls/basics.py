@@ -35,10 +35,7 @@ def whole_heads(q, num_heads):
     "Each head owns embed_dim / num_heads columns of the projections. PyTorch refuses a remainder. Code of one's own that rounds down "
     "refuses nothing: the last columns belong to no head, and whatever they hold is lost.",
     "Compute head_dim with divmod and refuse a remainder, or choose head_dim and derive embed_dim = num_heads × head_dim from it.",
-    (
-        Knob("embed_dim", 128, "Numbers per token.", 1, 4096),
-        Knob("num_heads", 12, "Attention heads.", 1, 4096),
-    ),
+    (Knob("embed_dim", 128, "Numbers per token.", 1, 4096), Knob("num_heads", 12, "Attention heads.", 1, 4096)),
 )
 def heads_that_do_not_divide(bench, embed_dim, num_heads):
     size, rest = divmod(embed_dim, num_heads)
@@ -55,17 +52,21 @@ def heads_that_do_not_divide(bench, embed_dim, num_heads):
     return Experiment(
         (),
         (
-            Number("head_dim", f"{embed_dim} // {num_heads} = {size}", f"{embed_dim} / {num_heads} = {prose(embed_dim / num_heads, 'g')}"),
-            Number("columns that a head owns", f"{num_heads * size} of {embed_dim}", f"{embed_dim} of {embed_dim}, or an error"),
             Number(
-                "nn.MultiheadAttention says", "not asked", pytorch_error(embed_dim, num_heads) or "nothing: it is made"
+                "head_dim",
+                f"{embed_dim} // {num_heads} = {size}",
+                f"{embed_dim} / {num_heads} = {prose(embed_dim / num_heads, 'g')}",
             ),
+            Number(
+                "columns that a head owns", f"{num_heads * size} of {embed_dim}", f"{embed_dim} of {embed_dim}, or an error"
+            ),
+            Number("nn.MultiheadAttention says", "not asked", pytorch_error(embed_dim, num_heads) or "nothing: it is made"),
         ),
         advice,
         Version(floor_heads, (floor_heads, q, num_heads)),
         Version(whole_heads, (whole_heads, q, num_heads)),
         checks.check_heads_hold_every_column,
-    )  # fmt: skip
+    )
 
 
 # Batch first or sequence first
@@ -103,13 +104,19 @@ def batch_first_or_sequence_first(bench):
             Number("largest error of the output", f"{tried.largest_error:.4f}", "0"),
         ),
         f"A tensor {list(tried.given)} went in. "
-        + ("N = L: every shape is as expected, and the answer is wrong all the same" if tried.silent else "Only the weights' shape tells")
-        + fill(": the output is off by up to {:.3g}, where the right one reaches {:.3g}", tried.largest_error, tried.largest_output)
+        + (
+            "N = L: every shape is as expected, and the answer is wrong all the same"
+            if tried.silent
+            else "Only the weights' shape tells"
+        )
+        + fill(
+            ": the output is off by up to {:.3g}, where the right one reaches {:.3g}", tried.largest_error, tried.largest_output
+        )
         + ", and each item moves the others.",
         Version(attend_as_it_is, (lambda x: attend_as_it_is(attention, x)[0], bench.x)),
         Version(attend_transposed, (lambda x: attend_transposed(attention, x)[0], bench.x)),
         checks.check_items_are_independent,
-    )  # fmt: skip
+    )
 
 
 # The average of the heads
@@ -165,7 +172,7 @@ def averaged_heads(bench, heads):
         Version(attend_averaged, (partial(attend_averaged, attention), attention, x)),
         Version(attend_each_head, (partial(attend_each_head, attention), attention, x)),
         checks.check_weights_make_the_output,
-    )  # fmt: skip
+    )
 
 
 def _opposite_heads():
@@ -173,9 +180,11 @@ def _opposite_heads():
     signs = np.float32([1, -1, 1, 1, -1, -1, 1, -1])
     wq, wkv = np.float32([[2, 0], [-2, 0]]), np.float32([[1, 0], [1, 0]])
     weights = {
-        "in_proj_weight": np.concatenate([wq, wkv, wkv]), "in_proj_bias": np.zeros(6, np.float32),
-        "out_proj.weight": np.eye(2, dtype=np.float32), "out_proj.bias": np.zeros(2, np.float32),
-    }  # fmt: skip
+        "in_proj_weight": np.concatenate([wq, wkv, wkv]),
+        "in_proj_bias": np.zeros(6, np.float32),
+        "out_proj.weight": np.eye(2, dtype=np.float32),
+        "out_proj.bias": np.zeros(2, np.float32),
+    }
     tokens = np.stack([signs, np.zeros(8, np.float32)], axis=-1)[None]  # [1, 8, 2]
     return Bench(Layer.from_state_dict(weights, 2), tokens, (tuple("+" if sign > 0 else "−" for sign in signs),))
 
@@ -223,7 +232,7 @@ def heads_split_by_reshape(bench):
         Version(split_by_reshape, (partial(split_by_reshape, num_heads=H), q)),
         Version(split_and_transpose, (partial(split_and_transpose, num_heads=H), q)),
         checks.check_shuffled_tokens_stay_whole,
-    )  # fmt: skip
+    )
 
 
 def _sums(weights):

@@ -152,10 +152,15 @@ def pad_where_zero(attention, x, attention_mask):
     "every token and shows the padding; as .float() it is added and hides nothing. Rows sum to 1 in both.",
     "Convert once, where the tokenizer's output enters: key_padding_mask = attention_mask == 0.",
     (
-        Knob("conversion", ".bool()", "How the tokenizer's mask is turned into a key_padding_mask.", choices=(".bool()", ".float()")),
+        Knob(
+            "conversion",
+            ".bool()",
+            "How the tokenizer's mask is turned into a key_padding_mask.",
+            choices=(".bool()", ".float()"),
+        ),
         Knob("padded", 2, "Padded tokens at the end of item 0.", 1, 7),
     ),
-)  # fmt: skip
+)
 def ones_for_keep(bench, conversion, padded):
     bench.needs(tokens=2)
     attention, x = bench.module(), bench.x[:1]
@@ -370,7 +375,12 @@ def window_off_by_one(bench, window):
         f"The outputs differ by up to {off:.4f}." if off else f"With {L} tokens no query has so many before it: no harm here."
     )
     return Experiment(
-        maps_of(bench, ("one too many", f"{window} with itself"), [weights for _, weights in found], [mask.numpy() for mask in masks]),
+        maps_of(
+            bench,
+            ("one too many", f"{window} with itself"),
+            [weights for _, weights in found],
+            [mask.numpy() for mask in masks],
+        ),
         (
             Number("keys seen by each query", str(seen[0]), str(seen[1])),
             Number("largest error of the output", f"{off:.4f}", "0"),
@@ -379,4 +389,4 @@ def window_off_by_one(bench, window):
         Version(window_with_one_more, (window_with_one_more(L, window), window)),
         Version(window_itself_included, (window_itself_included(L, window), window)),
         checks.check_window_sees,
-    )  # fmt: skip
+    )

@@ -59,7 +59,7 @@ def every_key_masked(bench, padded):
         Version(attend_all_padding, (lambda x, padding: attend_all_padding(attention, x, padding)[0], x, tried)),
         Version(attend_around_empty, (lambda x, padding: attend_around_empty(attention, x, padding)[0], x, tried)),
         checks.check_output_is_finite,
-    )  # fmt: skip
+    )
 
 
 def _three_ways(attention, x, padding, attn_mask=None, rows=slice(None)):
@@ -184,7 +184,12 @@ def one_bad_row_and_all_gradients(bench, padded):
         attention(x[:1], x[:1], x[:1], attn_mask=mask, average_attn_weights=False)[1] for mask in (causal | padding[0], own)
     ]
     return Experiment(
-        maps_of(bench, ("causal, padded on the left", "and every query sees itself"), found, ((causal | padding[0]).numpy(), own.numpy())),
+        maps_of(
+            bench,
+            ("causal, padded on the left", "and every query sees itself"),
+            found,
+            ((causal | padding[0]).numpy(), own.numpy()),
+        ),
         (
             Number("loss over real rows", f"{losses[0]:.6f}", f"{losses[1]:.6f}"),
             Number("gradients that are not finite", f"{broken[0]:,} of {size:,}", f"{broken[1]:,} of {size:,}"),
@@ -194,4 +199,4 @@ def one_bad_row_and_all_gradients(bench, padded):
         Version(loss_of_real_rows, (lambda: loss_of_real_rows(attention, x, padding), attention)),
         Version(loss_with_own_key, (lambda: loss_with_own_key(attention, x, padding), attention)),
         checks.check_gradients_are_finite,
-    )  # fmt: skip
+    )

@@ -168,9 +168,7 @@ def verdict(check, *arguments):
 def pasted(check):
     """The check as text to paste into one's own tests: what it imports, and its source."""
     source = inspect.getsource(check)
-    needs = (
-        (r"\bmath\.", "import math\n"), (r"\btorch\.", "import torch\n"), (r"\bF\.", "import torch.nn.functional as F\n"),
-    )  # fmt: skip
+    needs = ((r"\bmath\.", "import math\n"), (r"\btorch\.", "import torch\n"), (r"\bF\.", "import torch.nn.functional as F\n"))
     imports = "".join(line for pattern, line in needs if re.search(pattern, source))
     return f"{imports}\n\n{source}" if imports else source
 

@@ -52,14 +52,16 @@ def dropout_in_the_weights(bench, dropout, draw):
         (Map("train mode", found[0][0, 0].numpy(), **names), Map("eval mode", found[1][0, 0].numpy(), **names)),
         (
             Number("sums of rows", span(sums[0]), span(sums[1])),
-            Number("weights that are 0", f"{zeros} of {found[0].numel()}", f"{int((found[1] == 0).sum())} of {found[1].numel()}"),
+            Number(
+                "weights that are 0", f"{zeros} of {found[0].numel()}", f"{int((found[1] == 0).sum())} of {found[1].numel()}"
+            ),
             Number("the others are multiplied with", f"1 / (1 − {prose(p, 'g')}) = {prose(1 / (1 - p), '.4g')}", "1"),
         ),
         f"With dropout {prose(p, 'g')}, {zeros} of {found[0].numel()} weights are 0 and rows sum to {span(sums[0])}.",
         Version(weights_in_training, (lambda x: found[0], bench.x)),
         Version(weights_in_eval, (lambda x: found[1], bench.x)),
         checks.check_rows_sum_to_one,
-    )  # fmt: skip
+    )
 
 
 # Padded queries in a mean
@@ -107,7 +109,7 @@ def padded_queries_in_a_mean(bench, padded):
         Version(mean_of_all, (mean_of_all, output, keep)),
         Version(mean_of_real, (mean_of_real, output, keep)),
         checks.check_padding_moves_no_mean,
-    )  # fmt: skip
+    )
 
 
 # Attention is not explanation
@@ -157,4 +159,4 @@ def attention_is_not_explanation(bench, moved):
         Version(key_of_largest_weight, (key_of_largest_weight, weights, v)),
         Version(key_of_largest_effect, (key_of_largest_effect, weights, v)),
         checks.check_named_key_matters_most,
-    )  # fmt: skip
+    )

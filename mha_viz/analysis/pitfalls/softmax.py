@@ -54,10 +54,7 @@ def softmax_over_the_wrong_axis(bench):
     rows, columns = ([w.double().sum(dim=axis) for w in found] for axis in (-1, -2))
     return Experiment(
         maps_of(bench, ("softmax(dim=-2)", "softmax(dim=-1)"), found),
-        (
-            Number("sums of rows", span(rows[0]), span(rows[1])),
-            Number("sums of columns", span(columns[0]), span(columns[1])),
-        ),
+        (Number("sums of rows", span(rows[0]), span(rows[1])), Number("sums of columns", span(columns[0]), span(columns[1]))),
         f"Rows sum to {span(rows[0])} in place of 1, and columns to 1.",
         Version(softmax_over_queries, (softmax_over_queries, scores)),
         Version(softmax_over_keys, (softmax_over_keys, scores)),
@@ -261,7 +258,11 @@ def half_precision_fill(bench, fill, lowest):
     return Experiment(
         maps,
         (
-            Number("weight on hidden keys", "no answer" if said else leaks[0], f"{prose(given[-1][0], '.3g')} in row 0, row 2 undefined"),
+            Number(
+                "weight on hidden keys",
+                "no answer" if said else leaks[0],
+                f"{prose(given[-1][0], '.3g')} in row 0, row 2 undefined",
+            ),
             Number("in float16 the fill is", word(half) or prose(half, ".1f"), word(-math.inf)),
             Number("PyTorch says", said or "nothing", "nothing"),
         ),
@@ -269,4 +270,4 @@ def half_precision_fill(bench, fill, lowest):
         Version(wrong, (wrong,)),
         Version(fill_with_infinity, (fill_with_infinity,)),
         checks.check_hidden_keys_get_nothing,
-    )  # fmt: skip
+    )

@@ -9,17 +9,26 @@ GROUPS = {
     "Input": (inputs.input_shape, inputs.input_values, inputs.input_range, inputs.order),
     "Shapes and rows": (contract.shapes, weights.row_sums, weights.mean_weights, weights.no_key),
     "Masks": (
-        weights.padding_weight, weights.padding_content, weights.padding_length, weights.mask_weight, weights.mask_content,
+        weights.padding_weight,
+        weights.padding_content,
+        weights.padding_length,
+        weights.mask_weight,
+        weights.mask_content,
         weights.causality,
     ),
     "Agreement": (
-        agreement.numpy_reference, agreement.layouts, agreement.items, agreement.item_alone, agreement.no_weights, agreement.fast_path,
+        agreement.numpy_reference,
+        agreement.layouts,
+        agreement.items,
+        agreement.item_alone,
+        agreement.no_weights,
+        agreement.fast_path,
         agreement.decoding,
     ),
     "Evaluation mode": (agreement.dropout_off, agreement.deterministic),
     "Gradients": (gradients.gradcheck, gradients.gradients_finite, gradients.gradients_padding, gradients.gradients_heads),
     "Baselines": (baselines.uniform, baselines.one_head),
-}  # fmt: skip
+}
 QUESTIONS = {question.name: question for group in GROUPS.values() for question in group}
 
 __all__ = ["CANNOT", "FAIL", "GROUPS", "PASS", "QUESTIONS", "Check", "Subject", "checks", "contract_text"]

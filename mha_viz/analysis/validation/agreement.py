@@ -261,10 +261,15 @@ def dropout_off(s):
         raise Cannot("Dropout is not known here: a recording keeps the weights from before it, and maps do not say.")
     p = 0.0 if dropped is None else float(dropped.mean()) if layer is None else layer.dropout
     return Measured(
-        "the share of weights that is dropped, against 0", p, "Eval mode: no weight is dropped.",
-        fill("Train mode: a share of {:.3g} of the weights is dropped, and others are larger for it. Call .eval() before evaluating.", p),
+        "the share of weights that is dropped, against 0",
+        p,
+        "Eval mode: no weight is dropped.",
+        fill(
+            "Train mode: a share of {:.3g} of the weights is dropped, and others are larger for it. Call .eval() before evaluating.",
+            p,
+        ),
         tolerance=0,
-    )  # fmt: skip
+    )
 
 
 @question("deterministic", "The same input gives the same output, twice")

@@ -16,8 +16,13 @@ def uniform(s):
     call = _whole_call(s)
     full = s.rerun(call)
     beside = changed(full, Intervention({head: "uniform" for head in range(call.num_heads)}))
-    return _beside(s, full, beside, "the same layer with equal weight on every key that a query may see",
-                   "The output is that of a plain average: the heads choose nothing here.")  # fmt: skip
+    return _beside(
+        s,
+        full,
+        beside,
+        "the same layer with equal weight on every key that a query may see",
+        "The output is that of a plain average: the heads choose nothing here.",
+    )
 
 
 @question("one_head", "Several heads do what one does not (baseline: one head)", finite=True)
@@ -30,8 +35,13 @@ def one_head(s):
         raise Cannot("Each head has a mask of its own here, and one head could have but one.")
     q, k, v = (_joined(x.repeat(H // x.shape[1], axis=1)) for x in (call.q, call.k, call.v))
     single = s.rerun(replace(call, q=q, k=k, v=v, scale=q.shape[3] ** -0.5))
-    return _beside(s, s.rerun(call), single, f"the same weights as one head of {q.shape[3]} numbers",
-                   "One head gives the same: nothing is gained by several here.")  # fmt: skip
+    return _beside(
+        s,
+        s.rerun(call),
+        single,
+        f"the same weights as one head of {q.shape[3]} numbers",
+        "One head gives the same: nothing is gained by several here.",
+    )
 
 
 def _joined(heads):

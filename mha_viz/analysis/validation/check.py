@@ -93,7 +93,13 @@ class Question:
             if self.finite:
                 subject.check_finite()
             found = self.measure(subject)
-            compared, figure, tolerance, least, verdict = found.compared, found.figure, found.tolerance, found.least, found.verdict
+            compared, figure, tolerance, least, verdict = (
+                found.compared,
+                found.figure,
+                found.tolerance,
+                found.least,
+                found.verdict,
+            )
             words, by_head = found.good if verdict == PASS else found.bad, found.by_head
         except Cannot as why:
             compared, figure, verdict, words = why.compared, why.figure, CANNOT, str(why)
@@ -155,13 +161,17 @@ def apart(trace, measure, among, dtype=None):
     groups = [(among, usual)]
     if trace.has("scores") and trace.mask_bias is not None:
         with np.errstate(invalid="ignore"):
-            size = np.nansum(trace.probabilities * np.abs(trace.scores + trace.mask_bias), axis=-1, dtype=np.float64)  # [N, H, L]
+            size = np.nansum(
+                trace.probabilities * np.abs(trace.scores + trace.mask_bias), axis=-1, dtype=np.float64
+            )  # [N, H, L]
         off = ROUNDING[dtype] * size
         large = among & (off > usual) & (off < 1)
         groups = [(among & (off <= usual), usual), (large, float(off[large].max(initial=0)))]
     found = [(far, tolerance) for rows, tolerance in groups if rows.any() and (far := measure(rows)) is not None]
     if not found:
-        raise Cannot("No row is left to compare: each is undefined in some head, or a mask's large numbers take every digit of it.")
+        raise Cannot(
+            "No row is left to compare: each is undefined in some head, or a mask's large numbers take every digit of it."
+        )
     return max(found, key=lambda pair: pair[0] / pair[1])
 
 

@@ -18,19 +18,39 @@ class Term:
 
 
 MEANS = {
-    "q": "queries after projection", "k": "keys after projection, extra columns last", "v": "values after projection",
-    "scores": "q · k · scale, before any mask", "mask": "True = this query may not attend to this key",
-    "mask_bias": "what a float mask adds to the scores", "probabilities": "softmax over S, the last axis; each row sums to 1",
-    "keep_scale": "what dropout multiplies a weight by: 0, or 1 / (1 − p)", "dropped": "True = dropout put a 0 here",
+    "q": "queries after projection",
+    "k": "keys after projection, extra columns last",
+    "v": "values after projection",
+    "scores": "q · k · scale, before any mask",
+    "mask": "True = this query may not attend to this key",
+    "mask_bias": "what a float mask adds to the scores",
+    "probabilities": "softmax over S, the last axis; each row sums to 1",
+    "keep_scale": "what dropout multiplies a weight by: 0, or 1 / (1 − p)",
+    "dropped": "True = dropout put a 0 here",
     "weights": "after dropout; batch major whatever batch_first says",
-    "mean_weights": "the average over H: a picture, not what is computed", "undefined": "True = no key left, so no distribution (NaN)",
-    "head_outputs": "weights @ v, a head each", "concat": "the heads side by side", "output": "concat @ out_proj.weight.T + out_proj.bias",
-}  # fmt: skip
+    "mean_weights": "the average over H: a picture, not what is computed",
+    "undefined": "True = no key left, so no distribution (NaN)",
+    "head_outputs": "weights @ v, a head each",
+    "concat": "the heads side by side",
+    "output": "concat @ out_proj.weight.T + out_proj.bias",
+}
 AXES = {
-    "q": "NHLD", "k": "NHSD", "v": "NHSD", "scores": "NHLS", "mask": "NHLS", "mask_bias": "NHLS", "probabilities": "NHLS",
-    "keep_scale": "NHLS", "dropped": "NHLS", "weights": "NHLS", "mean_weights": "NLS", "undefined": "NHL", "head_outputs": "NHLD",
-    "concat": "NLC", "output": "NLE",
-}  # fmt: skip
+    "q": "NHLD",
+    "k": "NHSD",
+    "v": "NHSD",
+    "scores": "NHLS",
+    "mask": "NHLS",
+    "mask_bias": "NHLS",
+    "probabilities": "NHLS",
+    "keep_scale": "NHLS",
+    "dropped": "NHLS",
+    "weights": "NHLS",
+    "mean_weights": "NLS",
+    "undefined": "NHL",
+    "head_outputs": "NHLD",
+    "concat": "NLC",
+    "output": "NLE",
+}
 CONVENTIONS = (
     "In a bool mask of nn.MultiheadAttention True means “may not attend”; in scaled_dot_product_attention True means “may attend”.",
     "A float mask is added to the scaled scores: −∞ hides a key, 0 leaves it, 1 multiplies its weight by e.",

@@ -109,8 +109,12 @@ def gradcheck(s):
     return Measured(
         f"derivatives that PyTorch computes against differences, by {'tokens and all weights' if s.has_layer else 'q, k and v'}, along "
         "random directions (fast mode, float64), "
-        f"on {number(N, 'item')} of {number(L, 'query', 'queries')}", len(said), "They agree.", " ".join(said), tolerance=0,
-    )  # fmt: skip
+        f"on {number(N, 'item')} of {number(L, 'query', 'queries')}",
+        len(said),
+        "They agree.",
+        " ".join(said),
+        tolerance=0,
+    )
 
 
 def _few(hidden):

@@ -43,7 +43,9 @@ class Subject:
     def check_finite(self):
         """Raises Cannot where a number that is not finite came in: what is made of it says nothing about the layer."""
         if self.origin is not None:
-            raise Cannot(f"{self.origin}. Mend that first: what is made of it is not finite, whatever this check looks at does.")
+            raise Cannot(
+                f"{self.origin}. Mend that first: what is made of it is not finite, whatever this check looks at does."
+            )
 
     @property
     def nonfinite(self):
@@ -88,7 +90,9 @@ class Subject:
             raise Cannot("The attention weights alone are known here: which keys are padding, they do not say.")
         if rules.padded is not None:
             hidden[:, : rules.num_keys] |= rules.padded
-            if rules.may_spare:  # a number that stands everywhere in an item hides nothing there, unless its queries are padding too
+            if (
+                rules.may_spare
+            ):  # a number that stands everywhere in an item hides nothing there, unless its queries are padding too
                 spared = np.broadcast_to(rules.spared().all(axis=(1, 2, 3)), N)  # [N]
                 hidden[spared & self.real.any(axis=1)] = False
         if batch is not None and batch.key_padding_mask is not None and batch.key_padding_mask.dtype != bool:
@@ -116,7 +120,9 @@ class Subject:
 
     def _check_whole(self):
         if self.trace.off:
-            raise Cannot("A head is off in this Trace: what is left of it is no multi-head attention. Check it with its heads on.")
+            raise Cannot(
+                "A head is off in this Trace: what is left of it is no multi-head attention. Check it with its heads on."
+            )
         if self.trace.plain is not self.trace:
             raise Cannot("Its cells are no attention weights.")
 

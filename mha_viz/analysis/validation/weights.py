@@ -165,8 +165,12 @@ def padding_content(s):
     moved = gap(result(after)[rows], before[rows])
     return Measured(
         f"{number(int(rows.sum()), 'real query', 'real queries')}, before and after {number(int(padded.sum()), 'padded token')} took other "
-        "numbers, ten times as large", moved, "Not one moved.", "Real queries change with what stands in the padding.", tolerance=0,
-    )  # fmt: skip
+        "numbers, ten times as large",
+        moved,
+        "Not one moved.",
+        "Real queries change with what stands in the padding.",
+        tolerance=0,
+    )
 
 
 @question("padding_length", "More padding moves nothing", finite=True)

@@ -77,23 +77,46 @@ def toolbar():
         item = item_of(found)
         visible = {"label_visibility": "visible", "rerun": CHOICES}
         show(
-            "item", st.selectbox, "batch item", item, options=list(range(batch.N)), width=110, help="The sequence that is looked at.",
+            "item",
+            st.selectbox,
+            "batch item",
+            item,
+            options=list(range(batch.N)),
+            width=110,
+            help="The sequence that is looked at.",
             **visible,
-        )  # fmt: skip
+        )
         prompt = min(caching.prompt, batch.L)
         show(
-            "prompt", number_field, "prompt", prompt, width=130,
-            help="So many tokens are read in one call, as a prompt is; those after it one by one.", **visible,
-        )  # fmt: skip
+            "prompt",
+            number_field,
+            "prompt",
+            prompt,
+            width=130,
+            help="So many tokens are read in one call, as a prompt is; those after it one by one.",
+            **visible,
+        )
         show(
-            "kv_heads", st.selectbox, "KV heads", found.decoding.num_kv_heads, options=divisors(found.decoding.layer.num_heads), width=110,
+            "kv_heads",
+            st.selectbox,
+            "KV heads",
+            found.decoding.num_kv_heads,
+            options=divisors(found.decoding.layer.num_heads),
+            width=110,
             help="Heads of keys and values that the cache keeps. Fewer than heads: each group of query heads reads one, the mean of its "
-            "heads' projections (grouped-query attention, Ainslie et al. 2023).", **visible,
-        )  # fmt: skip
+            "heads' projections (grouped-query attention, Ainslie et al. 2023).",
+            **visible,
+        )
         show(
-            "cache_dtype", st.selectbox, "dtype", caching.cache_dtype, options=list(DTYPES), width=120,
-            help="The type of weights, cache and both computations.", **visible,
-        )  # fmt: skip
+            "cache_dtype",
+            st.selectbox,
+            "dtype",
+            caching.cache_dtype,
+            options=list(DTYPES),
+            width=120,
+            help="The type of weights, cache and both computations.",
+            **visible,
+        )
         st.button(
             "Back",
             icon=":material/arrow_back:",

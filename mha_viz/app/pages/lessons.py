@@ -75,8 +75,12 @@ def listed(asked):
     for number, (name, lesson) in enumerate(LESSONS.items(), 1):
         kind = "secondary" if name == asked.lesson else "tertiary"
         st.button(
-            f"{number}. {lesson.title}", key=f"lesson_{name}", type=kind, on_click=heard(go), kwargs={"lesson": name, "revealed": False}
-        )  # fmt: skip
+            f"{number}. {lesson.title}",
+            key=f"lesson_{name}",
+            type=kind,
+            on_click=heard(go),
+            kwargs={"lesson": name, "revealed": False},
+        )
 
 
 def shown(lesson, asked):
@@ -115,9 +119,13 @@ def shown(lesson, asked):
                 query_params=lesson.address(),
             )
         st.download_button(
-            "Save as one HTML file", lambda: offline(lesson), f"{asked.lesson}.html", "text/html", on_click="ignore",
+            "Save as one HTML file",
+            lambda: offline(lesson),
+            f"{asked.lesson}.html",
+            "text/html",
+            on_click="ignore",
             help="For a room without a network: the question, the picture with exact hover, and the answer behind a click.",
-        )  # fmt: skip
+        )
 
 
 def turn_theme():

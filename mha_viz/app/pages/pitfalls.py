@@ -34,9 +34,14 @@ def symptoms():
     from mha_viz.analysis.pitfalls import SYMPTOMS
 
     field(
-        st.pills, "What do you see?", "pitfall_symptom", symptom() or None, choose_symptom, options=SYMPTOMS,
+        st.pills,
+        "What do you see?",
+        "pitfall_symptom",
+        symptom() or None,
+        choose_symptom,
+        options=SYMPTOMS,
         help="Offers the pitfalls that may look like this.",
-    )  # fmt: skip
+    )
 
 
 @fragment(key="stage")
@@ -111,9 +116,15 @@ def pick(chosen):
     names = offers()
     count = f"{len(names)} pitfalls" if len(names) != 1 else "1 pitfall"
     field(
-        st.radio, count, "pitfall_name", chosen.name if chosen.name in names else None, choose_pitfall, options=names,
-        format_func=lambda name: PITFALLS[name].title, help="Each is an experiment on the layer that the sidebar sets.",
-    )  # fmt: skip
+        st.radio,
+        count,
+        "pitfall_name",
+        chosen.name if chosen.name in names else None,
+        choose_pitfall,
+        options=names,
+        format_func=lambda name: PITFALLS[name].title,
+        help="Each is an experiment on the layer that the sidebar sets.",
+    )
 
 
 def choose_pitfall(name):
@@ -137,7 +148,12 @@ def knobs(chosen, values):
         return
     with st.container(horizontal=True, key="knobs"):
         for knob in chosen.knobs:
-            key, what, label, options = f"knob_{knob.name}", number_field, f"{knob.name}, {knob.least} to {knob.most}", {"width": 190}
+            key, what, label, options = (
+                f"knob_{knob.name}",
+                number_field,
+                f"{knob.name}, {knob.least} to {knob.most}",
+                {"width": 190},
+            )
             if knob.choices:
                 what, label = st.selectbox, knob.name
                 options = {"options": knob.choices, "width": 270 if max(map(len, knob.choices)) > 12 else 150}

@@ -96,15 +96,24 @@ def buttons(profile):
     found, measures, off = task("profile"), going("profile"), why_off()
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
-            "Measure" if found is None else "Measure again", key="profile_go", type="primary", icon=":material/timer:", help=off,
+            "Measure" if found is None else "Measure again",
+            key="profile_go",
+            type="primary",
+            icon=":material/timer:",
+            help=off,
             disabled=off is not None or profile is None or measures,
-            on_click=heard(measure_it), args=(profile,),
-        )  # fmt: skip
+            on_click=heard(measure_it),
+            args=(profile,),
+        )
         if found is not None and not measures:
             st.download_button(
-                "Save the numbers", lambda: text_of(found.results), file_name(), "application/json", on_click="ignore",
+                "Save the numbers",
+                lambda: text_of(found.results),
+                file_name(),
+                "application/json",
+                on_click="ignore",
                 help="Every time that was measured, with the machine, versions and the command that measures the same.",
-            )  # fmt: skip
+            )
         with st.popover("Open saved numbers"):
             st.file_uploader(
                 "what “Save the numbers”, profile --json or quality wrote",

@@ -54,9 +54,16 @@ def toolbar_alone():
     together = looking().display.walk.together
     with st.container(horizontal=True, vertical_alignment="bottom", key="followed"):
         show(
-            "item", st.selectbox, "batch item", choice.item, "visible", rerun=CHOICES, options=list(range(N)),
-            format_func=str if trace.tokens.parts is None else trace.tokens.item_name, width=110 if trace.tokens.parts is None else 230,
-        )  # fmt: skip
+            "item",
+            st.selectbox,
+            "batch item",
+            choice.item,
+            "visible",
+            rerun=CHOICES,
+            options=list(range(N)),
+            format_func=str if trace.tokens.parts is None else trace.tokens.item_name,
+            width=110 if trace.tokens.parts is None else 230,
+        )
         heads = {-1: "all heads"} | {head: f"head {head}" for head in range(H)}
         pick("head", "through", list(heads), -1 if together else choice.head, choose_head, 150, heads.get)
         pick_token("query", "follow query", L, choice.query, trace.query_tokens[choice.item])
@@ -197,8 +204,12 @@ def either(name, words, value):
     """One of a few values of the field ``name``, a button each: a control of several would keep the arrow keys to itself."""
     for option, label in words.items():
         st.button(
-            label, key=f"{name}_{option}", type="primary" if option == value else "secondary", on_click=heard(change), kwargs={name: option}
-        )  # fmt: skip
+            label,
+            key=f"{name}_{option}",
+            type="primary" if option == value else "secondary",
+            on_click=heard(change),
+            kwargs={name: option},
+        )
 
 
 def go(steps, number):
@@ -241,9 +252,14 @@ def code(step, walked, looked):
         st.code(program(settings, language, step, **place), language="python", height=360)
         if not seeded:
             st.download_button(
-                f"Save {settings.file}", lambda: numbers(looked.trace), settings.file, "application/octet-stream", on_click="ignore",
-                icon=":material/download:", help="The layer's weights and its input: the program reads it from the folder it is run in.",
-            )  # fmt: skip
+                f"Save {settings.file}",
+                lambda: numbers(looked.trace),
+                settings.file,
+                "application/octet-stream",
+                on_click="ignore",
+                icon=":material/download:",
+                help="The layer's weights and its input: the program reads it from the folder it is run in.",
+            )
 
 
 def symbol_key(step, trace):

@@ -24,20 +24,35 @@ class PretrainedPanel(Panel):
         form, known = looking().form, list(shipped_models())
         name = form.raw["name"]
         held(
-            "name", st.selectbox, "model", options=[*known, *[name] * (name not in known)], accept_new_options=True, read=typed_name,
+            "name",
+            st.selectbox,
+            "model",
+            options=[*known, *[name] * (name not in known)],
+            accept_new_options=True,
+            read=typed_name,
             help="One that a package ships, the path of a folder that holds a model, or a name on the hub that has been downloaded to this "
             "machine.",
-        )  # fmt: skip
+        )
         about = "Each line is one batch item; shorter ones are padded."
         held("text", st.text_area, "text", height=110, with_it=("crop",), help=about)
         held(
-            "pair", st.text_area, "second text", shown=lambda pair: pair or "", height=68, placeholder="none",
+            "pair",
+            st.text_area,
+            "second text",
+            shown=lambda pair: pair or "",
+            height=68,
+            placeholder="none",
             help="For models that read two texts at once: a line for each line above.",
-        )  # fmt: skip
+        )
         held(
-            "special", st.segmented_control, "special tokens", options=["shown", "set aside"], required=True, width="stretch",
+            "special",
+            st.segmented_control,
+            "special tokens",
+            options=["shown", "set aside"],
+            required=True,
+            width="stretch",
             help="[CLS], [SEP], <s>: set aside, each row shares among the other keys what they got.",
-        )  # fmt: skip
+        )
         held(
             "join",
             st.checkbox,
@@ -47,10 +62,14 @@ class PretrainedPanel(Panel):
         count = len(form.good.lines)
         if count > 1:
             held(
-                "crop", st.selectbox, "padding", options=[ALL, *range(count)],
+                "crop",
+                st.selectbox,
+                "padding",
+                options=[ALL, *range(count)],
                 format_func=lambda line: "all texts, padded" if line == ALL else f"text {line} alone, without padding",
-                shown=lambda line: line if line in range(count) else ALL, read=lambda line: None if line == ALL else line,
-            )  # fmt: skip
+                shown=lambda line: line if line in range(count) else ALL,
+                read=lambda line: None if line == ALL else line,
+            )
 
     def open(self, settings):
         check_named(settings.name, st.session_state.get("own_folders", ()))

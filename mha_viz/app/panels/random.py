@@ -286,10 +286,18 @@ def sequence():
     form = looking().form
     own = form.counts("words")
     drawing.field(
-        st.segmented_control, "input", "own_words", own, take_input, options=[False, True], required=True, width="stretch",
-        format_func={False: "random tokens", True: "your words"}.get, label_visibility="collapsed",
+        st.segmented_control,
+        "input",
+        "own_words",
+        own,
+        take_input,
+        options=[False, True],
+        required=True,
+        width="stretch",
+        format_func={False: "random tokens", True: "your words"}.get,
+        label_visibility="collapsed",
         help="Equal words get equal embeddings.",
-    )  # fmt: skip
+    )
     if own:
         form.forget_wrong("batch_size", "seq_len")
         text("words", "Words: each line is one batch item.", rerun=CHOICES)
@@ -362,6 +370,14 @@ def either(name, label, words, help, visible=False, **change):
     """One of a few values, each shown by its ``words``."""
     shown = "visible" if visible else "collapsed"
     return field(
-        name, st.segmented_control, label, options=list(words), format_func=words.get, required=True, help=help,
-        label_visibility=shown, width="stretch", **change,
-    )  # fmt: skip
+        name,
+        st.segmented_control,
+        label,
+        options=list(words),
+        format_func=words.get,
+        required=True,
+        help=help,
+        label_visibility=shown,
+        width="stretch",
+        **change,
+    )

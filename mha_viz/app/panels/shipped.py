@@ -36,18 +36,29 @@ class ShippedPanel(Panel):
     def sidebar(self):
         form = looking().form
         held(
-            "model", st.selectbox, "model", with_it=("snapshot", "words", "interventions"), options=list(MODELS),
+            "model",
+            st.selectbox,
+            "model",
+            with_it=("snapshot", "words", "interventions"),
+            options=list(MODELS),
             format_func=lambda name: MODELS[name].title,
             help="Each was trained from random weights by `python -m mha_viz train NAME`.",
-        )  # fmt: skip
+        )
         model = form.value("model")
         snapshots(model)
         st.markdown("**Input**")
         text = "Words of your own: a line for each sequence. Empty draws them from the seed."
         held(
-            "words", st.text_area, text, of="model", shown=lambda words: words or "", height=88, placeholder=placeholder(model),
-            label_visibility="collapsed", help=vocabulary(model),
-        )  # fmt: skip
+            "words",
+            st.text_area,
+            text,
+            of="model",
+            shown=lambda words: words or "",
+            height=88,
+            placeholder=placeholder(model),
+            label_visibility="collapsed",
+            help=vocabulary(model),
+        )
         if form.value("words") is None:
             left, right = st.columns(2)
             with left:
@@ -113,10 +124,15 @@ def snapshots(model):
     kept = steps(model)
     last = kept[-1]
     held(
-        "snapshot", st.select_slider, "training steps", of="model", options=list(kept),
-        shown=lambda step: step if step in kept else last, read=lambda step: None if step == last else step,
+        "snapshot",
+        st.select_slider,
+        "training steps",
+        of="model",
+        options=list(kept),
+        shown=lambda step: step if step in kept else last,
+        read=lambda step: None if step == last else step,
         help="The model as it was after so many steps: watch the heads form.",
-    )  # fmt: skip
+    )
     playing = going(PLAYING)
     st.button(
         "Stop" if playing else "Play the training",

@@ -161,7 +161,11 @@ def keep(what, done):
         st.code("\n".join(f"{name}: {version}" for name, version in versions(what.of).items()), language=None, wrap_lines=True)
     with st.container(horizontal=True, vertical_alignment="center", key="keep_checks"):
         st.download_button(
-            "Report (JSON)", lambda: json.dumps(report(what.of, done), indent=1, ensure_ascii=False), "validation.json",
-            "application/json", on_click="ignore", help="Every check with its figures, and the versions.",
-        )  # fmt: skip
+            "Report (JSON)",
+            lambda: json.dumps(report(what.of, done), indent=1, ensure_ascii=False),
+            "validation.json",
+            "application/json",
+            on_click="ignore",
+            help="Every check with its figures, and the versions.",
+        )
         st.code(f"python -m mha_viz validate {what.arguments}".strip(), language="bash")

@@ -22,7 +22,13 @@ def step_in_words(found, token, item):
 
     decoding = found.decoding
     number = found.step_of(token)
-    step, N, H, G, D = decoding.steps[number], decoding.batch.N, decoding.layer.num_heads, decoding.num_kv_heads, decoding.layer.head_dim
+    step, N, H, G, D = (
+        decoding.steps[number],
+        decoding.batch.N,
+        decoding.layer.num_heads,
+        decoding.num_kv_heads,
+        decoding.layer.head_dim,
+    )
     n = step.stop - step.start
     new = named("token", token, decoding.batch.key_tokens[item][token])
     new = f"{new} is new" if n == 1 else f"the prompt, tokens 0 to {token}, is read in one call"
@@ -48,7 +54,9 @@ def compared(found, token, item):
     if found.alike is None:
         lines.append(
             f"<b>Difference from the full causal pass</b>: {told}; "
-            + fill("over all steps and batch items at most <b>{:.1e}</b>, and up to {:.0e} is rounding: ", own.worst, own.tolerance)
+            + fill(
+                "over all steps and batch items at most <b>{:.1e}</b>, and up to {:.0e} is rounding: ", own.worst, own.tolerance
+            )
             + f"<b>{'they agree' if own.agrees else 'they do not agree'}</b>."
         )
     else:
@@ -105,7 +113,9 @@ def works(found, token, look):
         "columns: N · n · (E · (H + 2G) · D + 2 · S · H · D + H · D · E)."
     )
     section("Work, counted", words)
-    draw(steps, {"with the cache": cached, "without": again}, "token", "multiply-adds", "work", look, mark=token, unit="{:,.0f}")
+    draw(
+        steps, {"with the cache": cached, "without": again}, "token", "multiply-adds", "work", look, mark=token, unit="{:,.0f}"
+    )
 
 
 def cache_grows(found, caching, look):

@@ -54,7 +54,9 @@ def shape(sizes):
 
 
 def size_of_error(tried):
-    return f"off by up to {prose(tried.largest_error, '.3g')}, where the right output reaches {prose(tried.largest_output, '.3g')}"
+    return (
+        f"off by up to {prose(tried.largest_error, '.3g')}, where the right output reaches {prose(tried.largest_output, '.3g')}"
+    )
 
 
 def leaks_in_words(leaks):

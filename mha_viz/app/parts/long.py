@@ -33,9 +33,15 @@ def part(shape):
     for name, side in (("rows", "queries"), ("columns", "keys")):
         held = st.session_state.get("typed_view", {}).get(name, ", ".join(map(str, getattr(view, name) or ())))
         field(
-            st.text_input, side, f"view_{name}", held, take_span, (name, shape), placeholder="all",
+            st.text_input,
+            side,
+            f"view_{name}",
+            held,
+            take_span,
+            (name, shape),
+            placeholder="all",
             help=f"The first of them, and one beyond the last, as in “0, 128”. Up to {CELLS} are shown each, more in blocks. Empty: all.",
-        )  # fmt: skip
+        )
     how = {"label_visibility": "visible", "horizontal": True, "options": list(POOLINGS), "format_func": POOLING_WORDS.get}
     show("pooling", st.radio, "a block shows", view.pooling, rerun=PICTURE, **how)
 

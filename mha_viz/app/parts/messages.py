@@ -59,7 +59,9 @@ def mend(**values):
 def say_not_current(form):
     """That the picture is of the last good settings of a ``form``, where they differ from what is set; it steps back while it is."""
     shown, wanted = form.good, form.values()
-    differing = [f"{name} {spelled(value)}" for name, value in vars(shown).items() if value != read_or_raw(form, name, wanted[name])]
+    differing = [
+        f"{name} {spelled(value)}" for name, value in vars(shown).items() if value != read_or_raw(form, name, wanted[name])
+    ]
     of = f": {escape(', '.join(differing))}" if differing else ""
     st.html(f"<p class='not-current'><b>Not current.</b> The picture shows the last settings that keep the rules{of}.</p>")
     st.html("<style>.st-key-stage { opacity: 0.45; }</style>")

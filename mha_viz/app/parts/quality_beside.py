@@ -52,9 +52,14 @@ def quality_beside():
         if found is not None:
             about = "Every outcome and every time, with the recipe, the machine and the command that does the same."
             st.download_button(
-                "Save the numbers", lambda: text_of(quality), f"quality-{trial.task}.json", "application/json", key="quality_numbers",
-                on_click="ignore", help=about,
-            )  # fmt: skip
+                "Save the numbers",
+                lambda: text_of(quality),
+                f"quality-{trial.task}.json",
+                "application/json",
+                key="quality_numbers",
+                on_click="ignore",
+                help=about,
+            )
             st.button("Show the full one again", key="quality_full", on_click=heard(end), args=("quality",))
 
 

@@ -15,15 +15,31 @@ from mha_viz.core.rules import Wrong
 from mha_viz.export.markdown import plain
 
 DRESS = {  # how a saved picture is dressed, at first as it is on screen: fields of Figure, and the format
-    "format": "PNG", "scale": 2, "theme": "as on screen", "transparent": False, "title": True, "labels": True, "bar": True, "legend": True,
-    "values": True, "width": "", "font_size": "", "font": "", "paste": "caption",
-}  # fmt: skip
+    "format": "PNG",
+    "scale": 2,
+    "theme": "as on screen",
+    "transparent": False,
+    "title": True,
+    "labels": True,
+    "bar": True,
+    "legend": True,
+    "values": True,
+    "width": "",
+    "font_size": "",
+    "font": "",
+    "paste": "caption",
+}
 NO_LOOK = ("format", "scale", "paste")  # what does not change how it looks
 PARTS = {"title": "titles", "labels": "labels", "bar": "colour bar", "legend": "legend", "values": "values in cells"}
 PASTE = {  # what can be pasted, and its language
-    "caption": None, "alternative text": None, "Markdown image": "markdown", "PyTorch": "python", "NumPy": "python", "pytest": "python",
+    "caption": None,
+    "alternative text": None,
+    "Markdown image": "markdown",
+    "PyTorch": "python",
+    "NumPy": "python",
+    "pytest": "python",
     "command": "bash",
-}  # fmt: skip
+}
 CODE = {"PyTorch": "torch", "NumPy": "numpy", "pytest": "pytest"}
 
 
@@ -110,9 +126,15 @@ def picture(saved):
     elif dress["format"] == "HTML":
         about = "One file that needs no network; pointing at a cell or a point says its exact value."
         st.download_button(
-            f"Save {plain(name)}", lambda: page_of(saved, figure), figure.out, "text/html", key=key, type="primary", on_click="ignore",
+            f"Save {plain(name)}",
+            lambda: page_of(saved, figure),
+            figure.out,
+            "text/html",
+            key=key,
+            type="primary",
+            on_click="ignore",
             help=about,
-        )  # fmt: skip
+        )
     else:
         pdf(saved, figure, name)
 
@@ -247,10 +269,14 @@ def numbers(saved):
         for kind, (label, mime, help) in about.items():
             view, ending, what = ("layers", "csv", kind) if kind == "statistics" else (saved[0].view, kind, "attention")
             st.download_button(
-                label, lambda view=view, ending=ending: WRITERS[ending](named(saved, ending, view), saved[0].shown, None, ""),
-                f"{what}-item{saved[0].shown.choice.item}.{ending}", mime, key=f"save_{kind}",
-                on_click="ignore", help=help,
-            )  # fmt: skip
+                label,
+                lambda view=view, ending=ending: WRITERS[ending](named(saved, ending, view), saved[0].shown, None, ""),
+                f"{what}-item{saved[0].shown.choice.item}.{ending}",
+                mime,
+                key=f"save_{kind}",
+                on_click="ignore",
+                help=help,
+            )
 
 
 def table(saved):

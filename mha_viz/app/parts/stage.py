@@ -62,9 +62,15 @@ def heads_and_average(looked, choose_cells, on_look=None):
     sight = trace.tokens.sight
     zooms = {} if sight is None or sight.exact else {"on_zoom": heard(long.zoom(trace))}
     live(
-        figure, key="picture", alt=alt, on_choose=heard(lambda choices: choose_cells(long.placed(trace, choices))), on_reset=heard(let_go),
-        save=st.session_state.get("saving"), **zooms, **({} if on_look is None else {"on_look": heard(on_look)}),
-    )  # fmt: skip
+        figure,
+        key="picture",
+        alt=alt,
+        on_choose=heard(lambda choices: choose_cells(long.placed(trace, choices))),
+        on_reset=heard(let_go),
+        save=st.session_state.get("saving"),
+        **zooms,
+        **({} if on_look is None else {"on_look": heard(on_look)}),
+    )
     st.html(chosen_number(trace, choice, pinned) + what_average_hides(trace, choice))
     with st.container(key="compared"):
         if pinned is not None:

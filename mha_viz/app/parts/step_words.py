@@ -9,9 +9,21 @@ from mha_viz.settings import STEPS
 OF_KEY = ("keys", "dot", "scale", "mask", "softmax", "dropout")  # their numbers are a key's as well
 OF_HEAD = ("query", "values", *OF_KEY)
 SHORT = {
-    "input": "X", "configure": "W", "query": "q", "keys": "k", "dot": "q · k", "scale": "/ √D", "mask": "mask", "softmax": "softmax",
-    "dropout": "dropout", "values": "Σ v", "concat": "Concat", "project": "project", "output": "output", "validate": "checks",
-}  # fmt: skip
+    "input": "X",
+    "configure": "W",
+    "query": "q",
+    "keys": "k",
+    "dot": "q · k",
+    "scale": "/ √D",
+    "mask": "mask",
+    "softmax": "softmax",
+    "dropout": "dropout",
+    "values": "Σ v",
+    "concat": "Concat",
+    "project": "project",
+    "output": "output",
+    "validate": "checks",
+}
 STAGES = tuple(dict.fromkeys(stage for stage, _ in STEPS.values()))  # the tutorial's five
 
 
@@ -117,7 +129,8 @@ def formulas(step, walked, trace):
             rf"a'_{{{i},{j}}} = {_tex(_at(walked, 'dropout', -1), gone)}" if "dropout" in walked.steps else "",
         ],
         "values": [
-            (rf"v_j = {y}_j\, W^V_{{{own}}}{plus['V']} \qquad " if made else "") + rf"\mathrm{{head}}_{{{own}}} = \sum_j a_{{ij}}\, v_j",
+            (rf"v_j = {y}_j\, W^V_{{{own}}}{plus['V']} \qquad " if made else "")
+            + rf"\mathrm{{head}}_{{{own}}} = \sum_j a_{{ij}}\, v_j",
             _vector(rf"\mathrm{{head}}_{{{h}}}", walked, "values", -1, gone),
         ],
         "concat": [r"\mathrm{Concat}(\mathrm{head}_0, \ldots, \mathrm{head}_{H-1}) \in \mathbb{R}^{H \cdot D}", ""],
@@ -129,8 +142,11 @@ def formulas(step, walked, trace):
             r"\mathrm{MHA}(X)_i = \mathrm{Concat}(\mathrm{head}_0, \ldots, \mathrm{head}_{H-1})\, W^O + b^O",
             _vector(rf"\mathrm{{MHA}}(X)_{{{i}}}", walked, "output", -1, lost),
         ],
-        "validate": [r"\sum_j a_{ij} = 1 \qquad a_{ij} = 0 \text{ where hidden} \qquad \mathrm{MHA}(X) \in \mathbb{R}^{L \times E}", ""],
-    }[step]  # fmt: skip
+        "validate": [
+            r"\sum_j a_{ij} = 1 \qquad a_{ij} = 0 \text{ where hidden} \qquad \mathrm{MHA}(X) \in \mathbb{R}^{L \times E}",
+            "",
+        ],
+    }[step]
 
 
 def symbols(step, trace):
@@ -166,10 +182,21 @@ def symbols(step, trace):
         "p": ("p", "dropout", f"{dropout_of(trace):g}"),
     }
     wanted = {
-        "input": "X L E", "configure": "E H D W WO", "query": "q X WQ b D", "keys": "k Y WK b D", "dot": "q k D i", "scale": "s q k D",
-        "mask": "s m i", "softmax": "a s i", "dropout": "a p", "values": "head a v Y WV", "concat": "head H D", "project": "head WO WOh bO",
-        "output": "MHA WO bO", "validate": "a MHA i",
-    }[step].split()  # fmt: skip
+        "input": "X L E",
+        "configure": "E H D W WO",
+        "query": "q X WQ b D",
+        "keys": "k Y WK b D",
+        "dot": "q k D i",
+        "scale": "s q k D",
+        "mask": "s m i",
+        "softmax": "a s i",
+        "dropout": "a p",
+        "values": "head a v Y WV",
+        "concat": "head H D",
+        "project": "head WO WOh bO",
+        "output": "MHA WO bO",
+        "validate": "a MHA i",
+    }[step].split()
     absent = set() if is_cross(trace) else {"Y"}
     absent |= set() if trace.out_proj is not None and trace.out_proj[1] is not None else {"b", "bO"}
     absent |= set() if made else {"X", "WQ", "WK", "WV", "b"}

@@ -108,21 +108,41 @@ def scale(trace, view):
     missing = {name: why_not_weighted(trace, name) for name in WEIGHTINGS}
     there = [name for name, reason in missing.items() if reason is None]
     show(
-        "weighting", st.radio, "cells", view.weighting if view.weighting in there else "weights", rerun=STAGE, options=there,
-        format_func=WEIGHTING_WORDS.get, label_visibility="visible", disabled=len(there) == 1,
-        help=" ".join(
-            about if name in there else f"Not here, {WEIGHTING_WORDS[name]}: {missing[name]}." for name, about in WEIGHTING_HELP.items()
-        ),
-    )  # fmt: skip
-    show(
-        "scale", st.radio, "colours", view.scale, rerun=PICTURE, options=list(SCALES), format_func=SCALE_WORDS.get,
+        "weighting",
+        st.radio,
+        "cells",
+        view.weighting if view.weighting in there else "weights",
+        rerun=STAGE,
+        options=there,
+        format_func=WEIGHTING_WORDS.get,
         label_visibility="visible",
-    )  # fmt: skip
+        disabled=len(there) == 1,
+        help=" ".join(
+            about if name in there else f"Not here, {WEIGHTING_WORDS[name]}: {missing[name]}."
+            for name, about in WEIGHTING_HELP.items()
+        ),
+    )
+    show(
+        "scale",
+        st.radio,
+        "colours",
+        view.scale,
+        rerun=PICTURE,
+        options=list(SCALES),
+        format_func=SCALE_WORDS.get,
+        label_visibility="visible",
+    )
     set_now = "" if view.limits is None else ", ".join(f"{limit:g}" for limit in view.limits)
     show(
-        "limits", st.text_input, "limits", set_now, rerun=PICTURE, placeholder="automatic", label_visibility="visible",
+        "limits",
+        st.text_input,
+        "limits",
+        set_now,
+        rerun=PICTURE,
+        placeholder="automatic",
+        label_visibility="visible",
         help="The weights at which the colours begin and end, as in “0, 0.5”: a colour then means the same in every picture.",
-    )  # fmt: skip
+    )
     show(
         "colors",
         st.selectbox,

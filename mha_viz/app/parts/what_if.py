@@ -34,9 +34,15 @@ def what_if(text, num_heads, change, about):
     several = len(num_heads) > 1
     heads = [(layer, head) for layer, count in num_heads.items() for head in range(count)]
     put(
-        "off", st.pills, "heads off", [at for at in off if at in heads], options=heads, selection_mode="multi",
-        format_func=lambda at: f"{at[0]}·{at[1]}" if several else str(at[1]), help="layer · head" if several else None,
-    )  # fmt: skip
+        "off",
+        st.pills,
+        "heads off",
+        [at for at in off if at in heads],
+        options=heads,
+        selection_mode="multi",
+        format_func=lambda at: f"{at[0]}·{at[1]}" if several else str(at[1]),
+        help="layer · head" if several else None,
+    )
     put("way", st.selectbox, "put off by", next(iter(off.values()), WAYS[0]), options=list(WAYS), format_func=WAY_WORDS.get)
     keys = ", ".join(map(str, first.hidden_keys))
     where = "in any layer" if several else "in this layer"

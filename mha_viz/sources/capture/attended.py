@@ -181,10 +181,24 @@ def keep(run, attended, layout=None):
     one = run.one_sequence(module, L, S, mask.causal or (L == S and not places.apart))
     padding = torch.from_numpy(mask.padded).expand(N, L) if one and L == S and mask.padded is not None else None
     attended.kept = run.keep(
-        module, q, k, v, mask, scale=scale, one_sequence=one, query_padding=padding, out=attended.out, weights=weights, maps=maps,
-        used=used, order=attended.order, result=result.transpose(1, 2), without_key="zero" if zero else "nan",
-        places=places, extra=extra,
-    )  # fmt: skip
+        module,
+        q,
+        k,
+        v,
+        mask,
+        scale=scale,
+        one_sequence=one,
+        query_padding=padding,
+        out=attended.out,
+        weights=weights,
+        maps=maps,
+        used=used,
+        order=attended.order,
+        result=result.transpose(1, 2),
+        without_key="zero" if zero else "nan",
+        places=places,
+        extra=extra,
+    )
 
 
 def _sunk(sink, mask, k, v, groups):

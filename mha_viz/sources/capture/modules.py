@@ -76,9 +76,21 @@ def from_module(run, module, given, output):
             sentence = "is_causal was believed, and the attn_mask beside it, which is not causal, never read."
             run.note(sentence, run.names[module])
             attn_mask = hint
-    kept = multihead(run, module, (query, key, value), items_first, module.num_heads, parameters(module), module.add_zero_attn, padding,
-              attn_mask, module.dropout if module.training else 0.0, result, not given["need_weights"],
-              None if given["query"].is_nested else (given["query"], given["key"]))  # fmt: skip
+    kept = multihead(
+        run,
+        module,
+        (query, key, value),
+        items_first,
+        module.num_heads,
+        parameters(module),
+        module.add_zero_attn,
+        padding,
+        attn_mask,
+        module.dropout if module.training else 0.0,
+        result,
+        not given["need_weights"],
+        None if given["query"].is_nested else (given["query"], given["key"]),
+    )
     if run.watch:
         run.watch.result(kept.order, given_output)
 
@@ -128,16 +140,38 @@ def from_function(run, module, args, kwargs, output):
     padding, attn_mask = alone(given["key_padding_mask"]), alone(given["attn_mask"])
     if given["is_causal"] and attn_mask is not None and padding is None and not given["need_weights"]:
         attn_mask = _top_left(attn_mask)  # believed: the mask itself is never read
-    multihead(run, module, (query, key, value), False, given["num_heads"], W, given["add_zero_attn"],
-              padding if padding is None or query.dim() == 3 else padding[None], attn_mask,
-              given["dropout_p"] if given["training"] else 0.0, (output[0], False), not given["need_weights"],
-              (given["query"], given["key"]))  # fmt: skip
+    multihead(
+        run,
+        module,
+        (query, key, value),
+        False,
+        given["num_heads"],
+        W,
+        given["add_zero_attn"],
+        padding if padding is None or query.dim() == 3 else padding[None],
+        attn_mask,
+        given["dropout_p"] if given["training"] else 0.0,
+        (output[0], False),
+        not given["need_weights"],
+        (given["query"], given["key"]),
+    )
 
 
 def multihead(
-    run, module, inputs, items_first, num_heads, W, add_zero_attn, padding, attn_mask, dropout, result, no_weights=False,
+    run,
+    module,
+    inputs,
+    items_first,
+    num_heads,
+    W,
+    add_zero_attn,
+    padding,
+    attn_mask,
+    dropout,
+    result,
+    no_weights=False,
     read=None,
-):  # fmt: skip
+):
     """Keep one call: query, key and value before projection, masks as ``nn.MultiheadAttention`` takes them.
 
     ``result`` is what the model computed, in the same order of axes, as (output, items first), or None; ``no_weights`` says that no
@@ -188,9 +222,20 @@ def multihead(
     if no_weights and row_without_key(mask):
         run.zero(name)
     return run.keep(
-        module, q, k, v, mask, scale=scale, one_sequence=own or mask.causal, extra=labels, query_padding=query_padding, out=out,
-        result=result, without_key="zero" if no_weights else "nan", places=None if read is None else _rows(run, read, items_first),
-    )  # fmt: skip
+        module,
+        q,
+        k,
+        v,
+        mask,
+        scale=scale,
+        one_sequence=own or mask.causal,
+        extra=labels,
+        query_padding=query_padding,
+        out=out,
+        result=result,
+        without_key="zero" if no_weights else "nan",
+        places=None if read is None else _rows(run, read, items_first),
+    )
 
 
 def _say_ignored(run, module):
@@ -265,11 +310,28 @@ def _believed(module, inputs, attn_mask, result):
     query, key, value = inputs
     W = parameters(module)
     slow, _ = F.multi_head_attention_forward(
-        query, key, value, module.embed_dim, module.num_heads, W.get("in_proj_weight"), W.get("in_proj_bias"), W.get("bias_k"),
-        W.get("bias_v"), module.add_zero_attn, 0.0, W["out_proj.weight"], W.get("out_proj.bias"), training=False, need_weights=False,
-        attn_mask=attn_mask, use_separate_proj_weight="in_proj_weight" not in W, q_proj_weight=W.get("q_proj_weight"),
-        k_proj_weight=W.get("k_proj_weight"), v_proj_weight=W.get("v_proj_weight"), is_causal=True,
-    )  # fmt: skip
+        query,
+        key,
+        value,
+        module.embed_dim,
+        module.num_heads,
+        W.get("in_proj_weight"),
+        W.get("in_proj_bias"),
+        W.get("bias_k"),
+        W.get("bias_v"),
+        module.add_zero_attn,
+        0.0,
+        W["out_proj.weight"],
+        W.get("out_proj.bias"),
+        training=False,
+        need_weights=False,
+        attn_mask=attn_mask,
+        use_separate_proj_weight="in_proj_weight" not in W,
+        q_proj_weight=W.get("q_proj_weight"),
+        k_proj_weight=W.get("k_proj_weight"),
+        v_proj_weight=W.get("v_proj_weight"),
+        is_causal=True,
+    )
     return torch.allclose(slow.transpose(0, 1), _items_first(result), atol=1e-5, equal_nan=True)
 
 

@@ -23,9 +23,22 @@ WHOLE = {"scaled_dot_product_attention", "multi_head_attention_forward", "flex_a
 STARTS = PRODUCTS | WHOLE  # what is looked at whatever goes in
 ATTENDING = (F.scaled_dot_product_attention, F.multi_head_attention_forward, F.softmax, torch.softmax, torch.Tensor.softmax)
 SAME = {
-    "to", "float", "half", "bfloat16", "double", "type", "type_as", "contiguous", "clone", "detach", "cpu", "cuda", "alias",
-    "requires_grad_", "retain_grad",
-}  # fmt: skip
+    "to",
+    "float",
+    "half",
+    "bfloat16",
+    "double",
+    "type",
+    "type_as",
+    "contiguous",
+    "clone",
+    "detach",
+    "cpu",
+    "cuda",
+    "alias",
+    "requires_grad_",
+    "retain_grad",
+}
 UNSEEN = {"__set__", "size", "dim", "stride", "numel", "is_contiguous", "__len__", "__bool__", "item", "backward"}  # no tensor
 DROPOUTS = {"dropout", "feature_dropout", "alpha_dropout"}
 SCALED = {"mul", "multiply", "div", "divide", "true_divide", "layer_norm", "rms_norm"}  # what may stand behind attention

@@ -15,7 +15,13 @@ from mha_viz.sources.capture.scores import JOINED
 
 PARTED = {"split", "chunk", "tensor_split", "split_with_sizes", "unsafe_split", "unsafe_chunk"}
 STRETCHED = {"expand", "expand_as", "repeat_interleave", "pad"}
-PICKED = {"gather": 1, "take_along_dim": 2, "sort": 1, "topk": 2, "scatter": 1}  # where their ``dim`` stands: rows move as they like
+PICKED = {
+    "gather": 1,
+    "take_along_dim": 2,
+    "sort": 1,
+    "topk": 2,
+    "scatter": 1,
+}  # where their ``dim`` stands: rows move as they like
 MOVED = {"argsort", "rot90", "fliplr", "flipud"}
 
 
@@ -95,7 +101,9 @@ class Places:
         if any(isinstance(t, torch.Tensor) and t.is_nested for t in (*outputs, *args)):  # which have no shape
             return
         if name == "index_copy":
-            dim, index, source = (kwargs.get(kind, args[min(i, len(args) - 1)]) for i, kind in ((1, "dim"), (2, "index"), (3, "source")))
+            dim, index, source = (
+                kwargs.get(kind, args[min(i, len(args) - 1)]) for i, kind in ((1, "dim"), (2, "index"), (3, "source"))
+            )
             found = list(self.of(args[0]))
             found[dim] = _taken(found[dim], _places(index, args[0].shape[dim]))
             self._written(found, source)

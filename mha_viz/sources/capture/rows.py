@@ -57,7 +57,9 @@ def tokens_of(places, tensor, axes, items, heads, rows):
     not one sequence, or differs by head. ``places`` are its axes as Places knows them, ``rows`` the leaves of its rows."""
     if len(places) != len(axes):
         return None, None
-    roots = {root for place, axis in zip(places, axes, strict=True) for root in _roots(leaves([place]), leaves([axis]), heads, rows)}
+    roots = {
+        root for place, axis in zip(places, axes, strict=True) for root in _roots(leaves([place]), leaves([axis]), heads, rows)
+    }
     if len(roots) != 1:
         return None, None
     (root,) = roots

@@ -195,9 +195,26 @@ class Run:
         return not self.over and self.filters.takes(name) and (steps is None or max(self.step, 0) in steps)
 
     def keep(
-        self, module, q, k, v, mask, *, scale, one_sequence, extra=(), query_padding=None, out=None, weights=None,
-        maps=None, used=None, result=None, without_key="nan", order=None, places=None,
-    ):  # fmt: skip
+        self,
+        module,
+        q,
+        k,
+        v,
+        mask,
+        *,
+        scale,
+        one_sequence,
+        extra=(),
+        query_padding=None,
+        out=None,
+        weights=None,
+        maps=None,
+        used=None,
+        result=None,
+        without_key="nan",
+        order=None,
+        places=None,
+    ):
         """Keep one call of ``module``: q [N, H, L, D], k [N, G, S, D] and v [N, G, S, Dv] as tensors, after filters.
 
         ``maps`` [N, H, L, S] is kept in their place where the mask and they do not tell the weights, and ``used`` beside it where
@@ -237,11 +254,20 @@ class Run:
             if rows < L and not mask.causal:
                 self.note(f"{rows} of {L} queries are kept, and all {S} keys, since each query may see them all.", name)
         kept = Kept(
-            name, max(self.step, 0), order or self.next_order(), full, {kind: to_numpy(t) for kind, t in arrays.items()}, mask,
-            scale, one_sequence, extra,
-            None if query_padding is None else to_numpy(query_padding), q.dtype, without_key,
+            name,
+            max(self.step, 0),
+            order or self.next_order(),
+            full,
+            {kind: to_numpy(t) for kind, t in arrays.items()},
+            mask,
+            scale,
+            one_sequence,
+            extra,
+            None if query_padding is None else to_numpy(query_padding),
+            q.dtype,
+            without_key,
             (places or Rows()).of_some(items, rows, mask.num_keys),
-        )  # fmt: skip
+        )
         self.last_called[module] = self.step
         self.kept.append(kept)
         for array in (*kept.arrays.values(), mask.dense, mask.bias):

@@ -99,7 +99,9 @@ class Scores:
         if not other.is_floating_point():
             return None
         if self.sink is not None:  # such as the largest of a row, which is taken from all of it
-            same = [i for i, axis in enumerate(reversed(self.axes)) if self.sink.wide in axis and other.shape[-1 - i :][:1] == (1,)]
+            same = [
+                i for i, axis in enumerate(reversed(self.axes)) if self.sink.wide in axis and other.shape[-1 - i :][:1] == (1,)
+            ]
             return self if same and bool(plain(other)[0].isfinite().all()) else None
         return replace(self, bias=[*self.bias, (*plain(other, last(self.axes, other)), sign)])
 
@@ -149,7 +151,11 @@ class Weights:
         if sink is None or self.keys is not sink.wide:
             return None
         place = next((i for i, axis in enumerate(self.axes) if sink.wide in axis), None)
-        if place is None or len(axes) != len(self.axes) or axes[:place] + axes[place + 1 :] != self.axes[:place] + self.axes[place + 1 :]:
+        if (
+            place is None
+            or len(axes) != len(self.axes)
+            or axes[:place] + axes[place + 1 :] != self.axes[:place] + self.axes[place + 1 :]
+        ):
             return None
         left = leaves([axes[place]])
         if len(left) != 1 or left[0].root is not sink.wide or (left[0].start, left[0].size) != (sink.start, sink.keys.size):

@@ -8,7 +8,10 @@ import torch
 from mha_viz.core.tokens import Parts
 from mha_viz.sources.capture.axes import Unclear, arranged, leaves
 
-KINDS = {1: ("block", "item"), 2: ("window", "image")}  # by how many axes a window is counted along: what it and its whole are called
+KINDS = {
+    1: ("block", "item"),
+    2: ("window", "image"),
+}  # by how many axes a window is counted along: what it and its whole are called
 
 
 def windows_of(places, axes, items, heads, rows, N):
@@ -54,7 +57,9 @@ def _index(places, leaf, dim, axes, groups, N):
     size = math.prod(one.size for one in inner)
     shape = [1] * len(places)
     shape[dim] = size
-    found = arranged(torch.arange(size).div(after, rounding_mode="floor").remainder(leaf.size).view(shape), axes, groups)  # [1|N, 1|H, 1|L]
+    found = arranged(
+        torch.arange(size).div(after, rounding_mode="floor").remainder(leaf.size).view(shape), axes, groups
+    )  # [1|N, 1|H, 1|L]
     if bool((found != found[:, :1, :1]).any()):
         return None
     return np.broadcast_to(found[:, 0, 0].numpy(), N)

@@ -40,7 +40,9 @@ def agreeing(found_fits):
     """The first of the Fits, which is the best; raises Wrong where it does not agree, and says what may be missing."""
     best = found_fits[0]
     if not best.agrees:
-        nearest = fill("the nearest is off by up to {:.3g}, and the largest number of the output is {:.3g}", best.error, best.size)
+        nearest = fill(
+            "the nearest is off by up to {:.3g}, and the largest number of the output is {:.3g}", best.error, best.size
+        )
         close = prose(best.close, "g")
         rule = f"comes of none of the {len(found_fits)} combinations: {nearest}; to agree is to be off by {close} of that or less. {ABSENT}"
         raise Wrong("output", "what is known", rule)

@@ -86,8 +86,14 @@ def _check_kernels(site, shapes):
         groups = shapes["k.weight"][1] if len(shapes["k.weight"]) == 3 else None
         fits = len(shape) == 3 and heads % shape[1] == 0 and (shape[2] == D if role == "k.weight" else shape[1] == groups)
         if not fits:
-            of = f"a head_dim of {D}, and heads that divide q's {heads}" if role == "k.weight" else f"as many heads as k, {groups}"
-            raise Wrong(site.names[role], Shape(shape), f"must be [E, heads, head_dim] with {of}: q is {list(shapes['q.weight'])}.")
+            of = (
+                f"a head_dim of {D}, and heads that divide q's {heads}"
+                if role == "k.weight"
+                else f"as many heads as k, {groups}"
+            )
+            raise Wrong(
+                site.names[role], Shape(shape), f"must be [E, heads, head_dim] with {of}: q is {list(shapes['q.weight'])}."
+            )
     out, value = shapes.get("o.weight", ()), shapes.get("v.weight", shapes["k.weight"])
     if len(out) == 3 and out[:2] != (heads, value[2]):
         rule = f"must be [heads, head_dim, E] with {heads} heads and v's head_dim, {value[2]}."

@@ -8,9 +8,16 @@ from mha_viz.sources.files.maps import natural
 
 MULTIHEAD, SEPARATE, PACKED = "nn.MultiheadAttention", "separate q, k, v", "packed q, k, v"
 OWN = (
-    "in_proj_weight", "q_proj_weight", "k_proj_weight", "v_proj_weight", "in_proj_bias", "bias_k", "bias_v", "out_proj.weight",
+    "in_proj_weight",
+    "q_proj_weight",
+    "k_proj_weight",
+    "v_proj_weight",
+    "in_proj_bias",
+    "bias_k",
+    "bias_v",
+    "out_proj.weight",
     "out_proj.bias",
-)  # fmt: skip
+)
 APART = (
     ("query", "key", "value"),  # BERT, ViT, Flax, Keras
     ("q_proj", "k_proj", "v_proj"),  # Llama, BART, OPT, CLIP
@@ -23,9 +30,22 @@ APART = (
 )
 TOGETHER = ("c_attn", "qkv", "qkv_proj", "query_key_value", "Wqkv", "W_pack", "to_qkv", "in_proj")
 AFTER = (
-    "o_proj", "out_proj", "out_lin", "to_out.0", "to_out", "wo", "o", "out", "c_proj", "proj", "dense", "linear_out",
-    "attention_output", "output.dense", "output",
-)  # fmt: skip
+    "o_proj",
+    "out_proj",
+    "out_lin",
+    "to_out.0",
+    "to_out",
+    "wo",
+    "o",
+    "out",
+    "c_proj",
+    "proj",
+    "dense",
+    "linear_out",
+    "attention_output",
+    "output.dense",
+    "output",
+)
 LEAVES = {"weight": "bias", "kernel": "bias", "w": "b"}  # PyTorch; Flax and Keras; Haiku
 CAUSAL = ("c_attn",)  # GPT-2's name, and that of those written after it
 

@@ -112,7 +112,11 @@ def _check_count(name, lengths, most=MOST):
     padded = len(lengths) * max(lengths)
     if padded > most:
         rule = f"holds {len(lengths):,} batch items, and the longest has {max(lengths):,} tokens: padded to one length they are {padded:,}"
-        how = "" if most == MOST else " by an untrained layer; with maps, weights or a recording open, they name its rows and columns"
+        how = (
+            ""
+            if most == MOST
+            else " by an untrained layer; with maps, weights or a recording open, they name its rows and columns"
+        )
         raise Wrong("file", name, f"{rule}; at most {most:,} are read{how}.")
 
 

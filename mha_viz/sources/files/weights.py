@@ -341,9 +341,16 @@ def _input(widths, answers, tokens, key_tokens, query):
     else:
         key_padding, key_tokens = query_padding, None
     return Batch(
-        query, key, value, key_padding, None, query_padding, causal=answers["causal"] and key is None,
-        query_tokens=tokens, key_tokens=key_tokens,
-    )  # fmt: skip
+        query,
+        key,
+        value,
+        key_padding,
+        None,
+        query_padding,
+        causal=answers["causal"] and key is None,
+        query_tokens=tokens,
+        key_tokens=key_tokens,
+    )
 
 
 def _layers(names):

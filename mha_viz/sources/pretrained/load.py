@@ -67,9 +67,16 @@ def _load(name, folder, config, options):
     library = transformers()
     tokenizer = _tokenizer(name, folder, options)
     model, info = _from(
-        library.AutoModel, name, folder, "model", config=config, attn_implementation="eager", dtype=torch.float32,
-        output_loading_info=True, **options,
-    )  # fmt: skip
+        library.AutoModel,
+        name,
+        folder,
+        "model",
+        config=config,
+        attn_implementation="eager",
+        dtype=torch.float32,
+        output_loading_info=True,
+        **options,
+    )
     absent = sorted(key for key in info["missing_keys"] if not key.startswith("pooler"))  # the pooler comes after all attention
     if absent:
         rule = f"lacks {len(absent)} of its weights, {absent[0]} among them: they would be random numbers."
@@ -82,10 +89,7 @@ def _load(name, folder, config, options):
         )
     if config.is_encoder_decoder:
         model = model.get_encoder()
-        notes = (
-            *notes,
-            f"{name} has an encoder and a decoder: the encoder reads the text, and it alone is shown.",
-        )
+        notes = (*notes, f"{name} has an encoder and a decoder: the encoder reads the text, and it alone is shown.")
     return Loaded(name, model.eval(), tokenizer, positions_of(model, tokenizer), notes)
 
 

@@ -134,7 +134,9 @@ BROKEN = {
     "mask_content": lambda: with_attend(WINDOW, without("window")),
     "causality": lambda: with_attend(CAUSAL, without("causal")),
     "numpy": lambda: with_module(PLAIN, lambda m, usual, q, k, v, p, **o: usual(2 * q, k, v, p, **o)),
-    "layouts": lambda: Subject(synthetic(replace(PLAIN, padding=())), module=lambda layer, dtype, _: module_of(layer, dtype, True)),
+    "layouts": lambda: Subject(
+        synthetic(replace(PLAIN, padding=())), module=lambda layer, dtype, _: module_of(layer, dtype, True)
+    ),
     "items": lambda: with_attend(replace(PLAIN, padding=()), sequence_first),
     "item_alone": lambda: with_attend(PLAIN, centred),
     "no_weights": lambda: with_module(
@@ -151,7 +153,9 @@ BROKEN = {
     ),
     "gradients_finite": lambda: Subject(synthetic(LEFT)),
     "gradients_padding": lambda: with_module(PLAIN, lambda m, usual, q, k, v, p, **o: usual(q, k, v, **o)),
-    "gradients_heads": lambda: with_weights(PLAIN, in_proj_weight=zero_rows(6), out_proj__weight=set_to(0, slice(None), slice(6))),
+    "gradients_heads": lambda: with_weights(
+        PLAIN, in_proj_weight=zero_rows(6), out_proj__weight=set_to(0, slice(None), slice(6))
+    ),
     "uniform": lambda: with_weights(PLAIN, in_proj_weight=zero_rows(None)),
     "one_head": lambda: with_weights(PLAIN, in_proj_weight=zero_rows(None)),
 }

@@ -24,7 +24,9 @@ def layer_in(dtype, causal=False):
 
 
 def maps(dtype):
-    return torch.softmax(2 * torch.randn(2, 4, 64, 64, generator=torch.Generator().manual_seed(0)), -1).to(getattr(torch, dtype))
+    return torch.softmax(2 * torch.randn(2, 4, 64, 64, generator=torch.Generator().manual_seed(0)), -1).to(
+        getattr(torch, dtype)
+    )
 
 
 def failed(trace_or_subject):
@@ -44,7 +46,9 @@ def test_a_right_layer_passes_in_every_type(dtype, causal):
 def test_a_wrong_layer_fails_in_half_precision(dtype):
     trace = layer_in(dtype)
     assert "row_sums" in failed(altered(trace, {"probabilities": trace.probabilities * np.float32(1.01)}, dtype=dtype))
-    assert {"numpy", "no_weights", "fast_path"} <= failed(Subject(trace, attend=lambda *args, **how: halved(mv.attend(*args, **how))))
+    assert {"numpy", "no_weights", "fast_path"} <= failed(
+        Subject(trace, attend=lambda *args, **how: halved(mv.attend(*args, **how)))
+    )
 
 
 def halved(trace):

@@ -71,7 +71,9 @@ def test_rows_that_are_finite_are_still_checked():
 
 def test_scores_that_overflow_are_no_fault_of_the_input():
     batch = Batch(np.full((1, 3, 4), 3e19, np.float32))
-    trace = attend(Layer.from_state_dict({"in_proj_weight": np.tile(np.eye(4), (3, 1)), "out_proj.weight": np.eye(4)}, 2), batch)
+    trace = attend(
+        Layer.from_state_dict({"in_proj_weight": np.tile(np.eye(4), (3, 1)), "out_proj.weight": np.eye(4)}, 2), batch
+    )
     assert trace.nonfinite.all() and origin_of_nonfinite(trace) is None
     (finding,) = findings(trace)
     assert "q and k are finite: scores overflow" in finding.sentence

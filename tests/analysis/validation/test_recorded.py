@@ -139,7 +139,18 @@ def test_grouped_heads_and_unknown_values():
     whole = Subject(trace_of_call(Call(q, k, v, mask)))
     found = {name: question.ask(whole).verdict for name, question in QUESTIONS.items()}
     assert "fail" not in found.values()
-    for name in ("numpy", "no_weights", "decoding", "causality", "items", "order", "gradcheck", "gradients_heads", "uniform", "one_head"):
+    for name in (
+        "numpy",
+        "no_weights",
+        "decoding",
+        "causality",
+        "items",
+        "order",
+        "gradcheck",
+        "gradients_heads",
+        "uniform",
+        "one_head",
+    ):
         assert found[name] == "pass", name
     weights_alone = Subject(trace_of_call(Call(q, k, None, mask)))
     for name in ("numpy", "causality", "items", "order"):
@@ -182,7 +193,10 @@ def test_another_number_in_a_row_without_keys_is_found():
 
 
 def test_gradients_of_rows_that_the_model_gave_zero_are_finite():
-    assert [QUESTIONS["gradients_finite"].ask(Subject(masked_in_one_head(way))).verdict for way in ("zero", "nan")] == ["pass", "fail"]
+    assert [QUESTIONS["gradients_finite"].ask(Subject(masked_in_one_head(way))).verdict for way in ("zero", "nan")] == [
+        "pass",
+        "fail",
+    ]
 
 
 @pytest.mark.parametrize("everywhere", (False, True))
@@ -237,7 +251,9 @@ def test_so_in_a_layer(dtype, number):
     mask = np.zeros((6, 6), np.float32)
     mask[2], mask[:, 4:] = number, number
     x = np.random.default_rng(0).normal(size=(2, 6, 8)).astype(np.float32)
-    trace = mha_viz.attend(mha_viz.Layer.random(embed_dim=8, num_heads=2, seed=7), mha_viz.Batch(x, attn_mask=mask), dtype=dtype)
+    trace = mha_viz.attend(
+        mha_viz.Layer.random(embed_dim=8, num_heads=2, seed=7), mha_viz.Batch(x, attn_mask=mask), dtype=dtype
+    )
     assert {check.name for check in checks(trace) if check.verdict == "fail"} == set()
 
 
@@ -248,7 +264,9 @@ def test_an_infinite_number_leaves_no_room(number, said):
     layer = mha_viz.Layer.random(embed_dim=8, num_heads=2, seed=7)
     found = QUESTIONS["input_range"].ask(Subject(mha_viz.attend(layer, mha_viz.Batch(x))))
     assert found.verdict == ("fail" if said else "pass") and (not said or said in found.words)
-    every = {name: QUESTIONS[name].ask(Subject(mha_viz.attend(layer, mha_viz.Batch(np.full_like(x, number))))) for name in QUESTIONS}
+    every = {
+        name: QUESTIONS[name].ask(Subject(mha_viz.attend(layer, mha_viz.Batch(np.full_like(x, number))))) for name in QUESTIONS
+    }
     assert every["input_range"].verdict == ("fail" if said else "cannot run")
     assert every["items"].verdict == every["item_alone"].verdict == "cannot run", "nothing was compared"
 

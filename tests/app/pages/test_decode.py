@@ -158,7 +158,9 @@ def test_padded_prompts():
 
 def test_dropout_on_and_off():
     text = re.sub("<[^>]*>", "", page_text(page(training="1", dropout="0.3")))
-    apart, alike = re.search(r"differ by up to (\d+)% of the largest output; with the full pass's draws by (\S+)\. ", text).groups()
+    apart, alike = re.search(
+        r"differ by up to (\d+)% of the largest output; with the full pass's draws by (\S+)\. ", text
+    ).groups()
     assert int(apart) > 5 and float(alike.replace("−", "-")) < 1e-6
     text = re.sub("<[^>]*>", "", page_text(page(training="1", dropout="0.0")))
     assert "they agree" in text and "Dropout" not in text

@@ -197,7 +197,9 @@ def test_a_caption_names_the_head_where_the_titles_do_not():
 def test_a_layer_that_is_too_wide_for_experiments_is_not_made(monkeypatch):
     """Of experiments the last layer that was tried is shown, not Explore's, which may be as wide."""
     made, draw = [], Layer.random
-    monkeypatch.setattr(Layer, "random", lambda embed_dim, *rest, **more: made.append(embed_dim) or draw(embed_dim, *rest, **more))
+    monkeypatch.setattr(
+        Layer, "random", lambda embed_dim, *rest, **more: made.append(embed_dim) or draw(embed_dim, *rest, **more)
+    )
     at = pitfalls(embed_dim="8192")
     assert "may be 2,048 at most here" in unescaped(at.error[0].value) and 8192 not in made
     at = press(at, "embed_dim = 2048")

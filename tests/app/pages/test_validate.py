@@ -188,7 +188,15 @@ def test_a_recording_is_checked_as_far_as_it_goes(tmp_path, monkeypatch):
 
 
 def test_what_is_odd_is_said_as_the_command_says_it():
-    address = {"embed_dim": "8", "num_heads": "2", "batch_size": "1", "seq_len": "3", "padding": "", "causal": "1", "padding_side": "left"}
+    address = {
+        "embed_dim": "8",
+        "num_heads": "2",
+        "batch_size": "1",
+        "seq_len": "3",
+        "padding": "",
+        "causal": "1",
+        "padding_side": "left",
+    }
     at = page(**address | {"padding": "1"})
     small = {"embed_dim": 8, "num_heads": 2, "batch_size": 1, "seq_len": 3}
     right = [sentence for _, sentence in found(source(Settings(**small, padding=(1,), causal=True, padding_side="left")))]

@@ -256,13 +256,21 @@ BAD = {
     "no tokens": ("words.json", b'{"a": 1}', "must be token lists"),
     "rows that are none": ("maps.npy", npy(np.ones((4, 4), np.float32)), "sum"),
     "objects": ("maps.npy", npy(np.array([{}, {}], object), allow_pickle=True), "holds Python objects"),
-    "no attention": ("layer.pt", pt({"conv.weight": torch.full((3, 3, 3), -1.0)}), "no attention layer by a name that is known"),
+    "no attention": (
+        "layer.pt",
+        pt({"conv.weight": torch.full((3, 3, 3), -1.0)}),
+        "no attention layer by a name that is known",
+    ),
     "shapes that do not fit": (
         "layer.safetensors",
         save_tensors(STATE | {"out_proj.weight": np.zeros((8, 8), np.float32)}),
         "shape",
     ),
-    "too many names": ("words.json", json.dumps([["a"] * 21] * 3).encode(), "for each of 3 batch items, and item 0 has 21 names"),
+    "too many names": (
+        "words.json",
+        json.dumps([["a"] * 21] * 3).encode(),
+        "for each of 3 batch items, and item 0 has 21 names",
+    ),
     "names of too few items": ("words.json", json.dumps([["a"] * 20] * 2).encode(), "must be one for each batch item, 3"),
 }
 
@@ -379,7 +387,11 @@ def test_a_known_output_that_no_answer_gives_answers_nothing(known):
     at = give(opened_with("layer.pt", state), "known", "known.npz", npz(query=query, output=output + query))
     assert not at.success and held(at)["answer_layer.pt_num_heads"] is None
     said = errors(at)[0]
-    assert "comes of none of the" in said and "rotation of q and k (RoPE" in said and f"is {np.abs(output + query).max():.3g}" in said
+    assert (
+        "comes of none of the" in said
+        and "rotation of q and k (RoPE" in said
+        and f"is {np.abs(output + query).max():.3g}" in said
+    )
 
 
 # What a file can and cannot show
@@ -495,7 +507,10 @@ def test_what_is_open_is_counted_and_can_be_closed(monkeypatch):
     assert sum(sum(held.values()) for held in budget._open.values()) == 200_000 + 400
     at = press(upload(at, "two.npy", one), "Open")
     (said,) = errors(at)
-    assert said.startswith("**file = two.npy**: would take 195.7 KiB") and "You have 195.7 KiB open: one.npy (195.7 KiB). Close" in said
+    assert (
+        said.startswith("**file = two.npy**: would take 195.7 KiB")
+        and "You have 195.7 KiB open: one.npy (195.7 KiB). Close" in said
+    )
     assert at.query_params["file"] == "one.npy" and pictures(at), "what was open stays open"
     at = press(at, "Close this file")
     assert budget.opened == 0 and not pictures(at) and not at.exception

@@ -102,7 +102,9 @@ def test_stop_ends_it_early_and_what_is_reached_stays(opened, training):
     reached = reports(at)[-1].step
     assert 0 < reached < 400 and told(at) == [f"stopped after step {reached} of 400"]
     last = next(report.step for report in reversed(reports(at)) if report.scores)
-    assert f"After {last} steps, on held-out sequences" in page_text(at) and charts(at)[0].startswith(f"Over {last} training steps")
+    assert f"After {last} steps, on held-out sequences" in page_text(at) and charts(at)[0].startswith(
+        f"Over {last} training steps"
+    )
     at = at.run()
     assert reports(at)[-1].step == reached and task._taken["by"] is None, "nothing goes on"
     training(steps=2)
@@ -123,7 +125,9 @@ def test_a_second_one_waits_until_the_first_is_done(opened, training, monkeypatc
     monkeypatch.setitem(task._taken, "by", "another session")
     monkeypatch.setitem(task._taken, "until", time.monotonic() + 60)
     at = start(opened)
-    assert at.info[0].value.startswith("Somebody else is measuring or training on this server") and reports(at) == [], "nothing began"
+    assert at.info[0].value.startswith("Somebody else is measuring or training on this server") and reports(at) == [], (
+        "nothing began"
+    )
     monkeypatch.setitem(task._taken, "by", None)
     assert reports(to_the_end(at.run()))[-1].step == 2
 

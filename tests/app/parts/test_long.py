@@ -86,13 +86,24 @@ def test_rows_and_columns_can_be_typed():
 @pytest.mark.parametrize(
     "view",
     [
-        {"arrangement": "all"}, {"arrangement": "one", "head": "2"}, {"picture": "lines"}, {"order": "entropy"}, {"heads": "1,3"},
-        {"picture": "lines", "rows": "10,30", "columns": "0,30"}, {"weighting": "norms"}, {"pooling": "mean"}, {"scale": "linear"},
-        {"scale": "row"}, {"what_if": "0:1=zero"}, {"what_if": "0:1=uniform 0:keys=3 0:temperature=0.5"}, {"cell": "299,299"},
-        {"pinned": "seed=5&seq_len=300&embed_dim=16&num_heads=4&batch_size=1&causal=1"}, {"opened": "1"},
+        {"arrangement": "all"},
+        {"arrangement": "one", "head": "2"},
+        {"picture": "lines"},
+        {"order": "entropy"},
+        {"heads": "1,3"},
+        {"picture": "lines", "rows": "10,30", "columns": "0,30"},
+        {"weighting": "norms"},
+        {"pooling": "mean"},
+        {"scale": "linear"},
+        {"scale": "row"},
+        {"what_if": "0:1=zero"},
+        {"what_if": "0:1=uniform 0:keys=3 0:temperature=0.5"},
+        {"cell": "299,299"},
+        {"pinned": "seed=5&seq_len=300&embed_dim=16&num_heads=4&batch_size=1&causal=1"},
+        {"opened": "1"},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_every_view_of_whole_maps_is_there(view):
     at = opened(**SIZE, seed="106", **view)
     assert not at.exception and not at.error and not at.warning, [*at.error, *at.warning]

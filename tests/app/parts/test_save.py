@@ -29,8 +29,12 @@ def save():
 
 def choose(at, **values):
     for name, value in values.items():
-        next(widget for kind in ("button_group", "selectbox", "text_input", "checkbox") for widget in at.get(kind)
-             if widget.key == f"save_{name}").set_value(value)  # fmt: skip
+        next(
+            widget
+            for kind in ("button_group", "selectbox", "text_input", "checkbox")
+            for widget in at.get(kind)
+            if widget.key == f"save_{name}"
+        ).set_value(value)
     at.run()
     assert not at.exception
     return at

@@ -76,9 +76,14 @@ def test_fewer_queries_keep_the_keys_that_they_may_see(causal):
 
 
 @given(
-    st.integers(1, 5), st.integers(1, 5), st.integers(0, 1), st.booleans(), st.none() | st.integers(1, 4),
-    st.none() | st.lists(st.booleans(), min_size=5, max_size=5), st.booleans(),
-)  # fmt: skip
+    st.integers(1, 5),
+    st.integers(1, 5),
+    st.integers(0, 1),
+    st.booleans(),
+    st.none() | st.integers(1, 4),
+    st.none() | st.lists(st.booleans(), min_size=5, max_size=5),
+    st.booleans(),
+)
 def test_a_row_without_a_key_is_told_from_the_rules(L, S, extra, causal, window, padded, pattern):
     padded = None if padded is None else np.array([padded[:S]])
     dense = np.tri(L, S, -1, dtype=bool)[None, None] if pattern else None

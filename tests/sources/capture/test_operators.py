@@ -180,10 +180,31 @@ def scaled_by_head(q, k, v):
 
 
 WAYS = (
-    masked_fill, in_place, where, where_filled_first, assigned, added, causal_and_padded, windowed, biased, without_the_largest,
-    two_products, in_float32, einsum, einsum_with_dots, einsum_heads_last, heads_first, keys_first, values_first, bmm,
-    bmm_opened_for_the_mask, baddbmm, baddbmm_into_nothing, dropped, scaled_by_head,
-)  # fmt: skip
+    masked_fill,
+    in_place,
+    where,
+    where_filled_first,
+    assigned,
+    added,
+    causal_and_padded,
+    windowed,
+    biased,
+    without_the_largest,
+    two_products,
+    in_float32,
+    einsum,
+    einsum_with_dots,
+    einsum_heads_last,
+    heads_first,
+    keys_first,
+    values_first,
+    bmm,
+    bmm_opened_for_the_mask,
+    baddbmm,
+    baddbmm_into_nothing,
+    dropped,
+    scaled_by_head,
+)
 CAUSALLY = (
     masked_fill,
     in_place,
@@ -549,10 +570,25 @@ def test_multi_head_attention_as_a_function():
         def forward(self, x):
             x = x.transpose(0, 1)  # [L, N, E]
             output, self.own = F.multi_head_attention_forward(
-                x.mean(dim=0, keepdim=True), x, x, E, H, None, torch.cat([self.q.bias, self.k.bias, self.v.bias]), None, None, False,
-                0.0, self.c.weight, self.c.bias, use_separate_proj_weight=True, q_proj_weight=self.q.weight,
-                k_proj_weight=self.k.weight, v_proj_weight=self.v.weight, average_attn_weights=False,
-            )  # fmt: skip
+                x.mean(dim=0, keepdim=True),
+                x,
+                x,
+                E,
+                H,
+                None,
+                torch.cat([self.q.bias, self.k.bias, self.v.bias]),
+                None,
+                None,
+                False,
+                0.0,
+                self.c.weight,
+                self.c.bias,
+                use_separate_proj_weight=True,
+                q_proj_weight=self.q.weight,
+                k_proj_weight=self.k.weight,
+                v_proj_weight=self.v.weight,
+                average_attn_weights=False,
+            )
             return output
 
     model = Pool()

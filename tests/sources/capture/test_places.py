@@ -111,7 +111,8 @@ def test_local_blocks_of_keys_keep_theirs_and_what_is_gathered_is_not_guessed():
             near = slice(2 * i, 2 * i + 2)
             third = torch.full((1, 1, 1, 1), 3)
             key, value = (
-                torch.cat([t[:, :, near], t[:, :, :1], t[:, :, third.flatten()], t.take_along_dim(third, 2)], dim=2) for t in (k, v)
+                torch.cat([t[:, :, near], t[:, :, :1], t[:, :, third.flatten()], t.take_along_dim(third, 2)], dim=2)
+                for t in (k, v)
             )
             outputs.append(F.scaled_dot_product_attention(q[:, :, near], key, value))
         return torch.cat(outputs, dim=2)

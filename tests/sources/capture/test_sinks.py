@@ -102,7 +102,9 @@ def test_it_stays_where_tokens_are_set_aside_or_joined():
     assert some.key_tokens[0] == ("0", "2", "3", "5", "sink") and some.num_positions == 4
     words = joined(trace, [[0, 2, 5]] * N, [["a", "b", "c"]] * N)
     assert words.key_tokens[0] == ("a", "b", "c", "sink")
-    np.testing.assert_allclose(words.weights[..., -1], np.add.reduceat(trace.weights[..., L], [0, 2, 5], 2) / [2, 3, 1], atol=1e-6)
+    np.testing.assert_allclose(
+        words.weights[..., -1], np.add.reduceat(trace.weights[..., L], [0, 2, 5], 2) / [2, 3, 1], atol=1e-6
+    )
     np.testing.assert_allclose(words.weights.sum(axis=-1), 1, atol=1e-6)
 
 

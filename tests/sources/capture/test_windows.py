@@ -136,12 +136,17 @@ def test_filters_and_files_keep_the_names(tmp_path):
 @pytest.mark.parametrize(
     "parts",
     (
-        [], "window", {"kind": "window", "whole": "image"}, {"kind": 3, "whole": "image", "places": [[0, 0]] * 12},
-        {"kind": "window", "whole": "image", "places": [[0, 0]] * 11}, {"kind": "window", "whole": "image", "places": [[0]] * 12},
+        [],
+        "window",
+        {"kind": "window", "whole": "image"},
+        {"kind": 3, "whole": "image", "places": [[0, 0]] * 12},
+        {"kind": "window", "whole": "image", "places": [[0, 0]] * 11},
+        {"kind": "window", "whole": "image", "places": [[0]] * 12},
         {"kind": "window", "whole": "image", "places": [[0, 0]] * 11 + [[0, 0, 0]]},
-        {"kind": "window", "whole": "image", "places": [[0, -1]] * 12}, {"kind": "window", "whole": "image", "places": [[0, 1.5]] * 12},
+        {"kind": "window", "whole": "image", "places": [[0, -1]] * 12},
+        {"kind": "window", "whole": "image", "places": [[0, 1.5]] * 12},
     ),
-)  # fmt: skip
+)
 def test_names_that_do_not_fit_the_items_are_refused(parts, tmp_path):
     _, recording = names(windows)
     recording.save(tmp_path / "a.safetensors")
