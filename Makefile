@@ -15,6 +15,7 @@ run: $(VENV)/run.stamp
 test: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 models: $(VENV)/models.stamp

@@ -87,8 +87,18 @@ def test_no_imports_go_in_a_circle():
 
 
 def modules_imported(path, known):
-    """The names among those ``known`` that a file imports. ``from package import module`` is of the module, and not of the package."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    """The names among those ``known`` that a file imports. ``from package import module`` is of the module, and not of the package.
+
+    What is imported for types alone may go in a circle: nothing runs it.
+    """
+    tree = ast.parse(path.read_text())
+    for_types = {
+        node
+        for guard in tree.body
+        if isinstance(guard, ast.If) and isinstance(guard.test, ast.Name) and guard.test.id == "TYPE_CHECKING"
+        for node in ast.walk(guard)
+    }
+    for node in (node for node in ast.walk(tree) if node not in for_types):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in known)
         elif isinstance(node, ast.ImportFrom):
