@@ -9,6 +9,12 @@ from tests.browser.person import PATIENCE, Person
 
 USUAL_SIZE = {"width": 1440, "height": 900}
 
+# Streamlit remembers in the browser that somebody opened the sidebar, and opens it again, over the picture of a narrow page.
+FORGET_SIDEBAR = """
+if (location.protocol === "http:")
+  Object.keys(localStorage).filter((key) => key.startsWith("stSidebar")).forEach((key) => localStorage.removeItem(key));
+"""
+
 # Streamlit looks for its server below a page's own address first, where none answers.
 ASKED_IN_VAIN = [f"/{page}/_stcore/{asked}" for page in PAGES | OF_LAYER for asked in ("health", "host-config")]
 
@@ -32,6 +38,7 @@ def usual_window(chromium):
     with chromium.new_context(viewport=USUAL_SIZE) as context:
         page = context.new_page()
         page.complaints = complaints = []
+        page.add_init_script(FORGET_SIDEBAR)
         page.set_default_timeout(1000 * PATIENCE)
 
         def asked(request):
