@@ -6,7 +6,7 @@ the tokens' texts are. So nothing overlaps or is cut at any width, and tests can
 
 import math
 
-from mha_viz.figures.geometry import GAP, NARROW, ROW_PITCH, TITLE, Box, ColumnLabels, Geometry, Map, Strip, has_numbers
+from mha_viz.figures.geometry import GAP, NARROW, ROW_PITCH, TITLE, Box, ColumnLabels, Geometry, MapPlace, Strip, has_numbers
 from mha_viz.figures.margins import BAR, CORNER, EDGE, Margins
 from mha_viz.figures.parts import ALL
 from mha_viz.figures.widths import widened
@@ -94,7 +94,7 @@ def arrange(
     for i in range(maps):
         first = own_names or i == 0 or stacked
         box = Box(x, y, *size)
-        placed.append(Map(box, cell, row_labels if first else 0, names, title_width))
+        placed.append(MapPlace(box, cell, row_labels if first else 0, names, title_width))
         bottom = box.bottom
         if i in bars and stacked:
             bar_boxes.append(margins.lying(Box(left, bottom + 10, max(size[0], 160), BAR_LYING), bars[i]))
@@ -148,7 +148,7 @@ def arrange_all(
             bar = margins.lying(Box(left, area.bottom + 8, max(tile[0], 160), BAR_LYING), bar_ticks)
         else:
             bar = Box(area.right + 18 - EDGE, first.y, BAR + bar_ticks - 18, min(max(area.bottom - first.y, 140), 320))
-        return _alone(width, strip, bar, 8, margins, Map(first, cell, row_labels, names))
+        return _alone(width, strip, bar, 8, margins, MapPlace(first, cell, row_labels, names))
 
     most = max(min(tiles, int((width - left - beside + GAP) // (_least(labels)[0] + 24 + GAP))), 1)
     grids = [grid(columns) for columns in range(1, most + 1)]

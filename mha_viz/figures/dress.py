@@ -1,9 +1,13 @@
 """A finished figure in other clothes: without a ground, in another font."""
 
+from __future__ import annotations
+
+from mha_viz.figures.piece import Piece, Spec
+
 CLEAR = "rgba(0,0,0,0)"
 
 
-def dressed(spec, transparent=False, font=None):
+def dressed(spec: Spec, transparent: bool = False, font: str | None = None) -> Spec:
     """A figure's dict as a new one, which shares the data of ``spec``.
 
     ``transparent``: the ground shows through around the maps, between their cells and behind words. Cells keep their colours, zero
@@ -21,6 +25,6 @@ def dressed(spec, transparent=False, font=None):
     return {**spec, "layout": layout}
 
 
-def _clear(words):
+def _clear(words: Piece) -> Piece:
     """Words without a ground of their own, unless they stand on cells."""
     return {**words, "bgcolor": CLEAR} if "bgcolor" in words and words.get("xref") == "paper" else words

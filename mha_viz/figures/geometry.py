@@ -3,7 +3,10 @@
 Nothing here knows of Plotly. Which sizes these have ``mha_viz.figures.arrange`` decides.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mha_viz.figures.margins import EDGE
@@ -28,11 +31,11 @@ class Box:
     height: float
 
     @property
-    def right(self):
+    def right(self) -> float:
         return self.x + self.width
 
     @property
-    def bottom(self):
+    def bottom(self) -> float:
         return self.y + self.height
 
 
@@ -55,13 +58,13 @@ class Strip:
     words: str
     names: int = 0
 
-    def place(self, index):
+    def place(self, index: int) -> Box:
         """The Box of tile ``index``."""
         row, column = divmod(index, self.columns)
         top = self.area.y + self.label_height
         return Box(self.area.x + EDGE + column * self.step[0], top + row * self.step[1], *self.tile)
 
-    def label(self, index):
+    def label(self, index: int) -> Box:
         """The Box above tile ``index``, and above its keys' names, that its label has for itself."""
         tile = self.place(index)
         return Box(tile.x, tile.y - self.label_height, self.step[0] - GAP, self.label_height - self.names)
@@ -79,7 +82,7 @@ class ColumnLabels:
 
 
 @dataclass(frozen=True)
-class Map:
+class MapPlace:
     """A large map: its cells in ``box``, ``cell`` the size of one, ``row_labels`` px to its left for the names of queries, 0 where
     it has none, how keys are named above it, and the px that its title has for itself at least, 0 without one."""
 
@@ -90,17 +93,17 @@ class Map:
     title_width: float = 0
 
     @property
-    def column_step(self):
+    def column_step(self) -> int:
         """Every how many columns one is named."""
         return nice_step(self.column_labels.pitch / self.cell[0])
 
     @property
-    def row_step(self):
+    def row_step(self) -> int:
         """Every how many rows one is named."""
         return nice_step(ROW_PITCH / self.cell[1])
 
     @property
-    def title(self):
+    def title(self) -> Box:
         """The Box of its title line."""
         height = TITLE if self.title_width else 0
         top = self.box.y - self.column_labels.height - height
@@ -115,14 +118,14 @@ class Geometry:
     width: int
     height: int
     strip: Strip | None
-    maps: tuple[Map, ...]
+    maps: tuple[MapPlace, ...]
     bars: tuple[Box, ...]
     stacked: bool
     legend: Box
-    names: Map | None = None
+    names: MapPlace | None = None
     parts: Parts = ALL
 
-    def with_legend(self, entries):
+    def with_legend(self, entries: Sequence[str]) -> Geometry:
         """The same with room for these ``entries`` of the legend: where they need more than a line, they stand in even columns."""
         widths = [SWATCH + width_of(text, 14) for text in entries]
         if not self.legend.height or sum(widths) <= self.width:
@@ -131,7 +134,7 @@ class Geometry:
         high = max(self.legend.height, 10 + LEGEND_LINE * math.ceil(len(entries) / columns))
         return replace(self, height=math.ceil(self.legend.y + high), legend=replace(self.legend, height=high))
 
-    def beside(self, other, below=False):
+    def beside(self, other: Geometry, below: bool = False) -> Geometry:
         """The Geometry of both pictures, the large maps and bars of ``other`` to the right of these or ``below`` them."""
         aside, down = (0, self.legend.y) if below else (self.width, 0)
         maps = tuple(replace(map, box=_moved(map.box, aside, down)) for map in other.maps)
@@ -143,15 +146,15 @@ class Geometry:
         )
 
 
-def _moved(box, aside, down):
+def _moved(box: Box, aside: float, down: float) -> Box:
     return Box(box.x + aside, box.y + down, box.width, box.height)
 
 
-def has_numbers(queries, keys, cell):
+def has_numbers(queries: int, keys: int, cell: tuple[float, float]) -> bool:
     """Whether cells of this size hold the numbers of a map of so many."""
     return max(queries, keys) <= 8 and cell[0] >= 30 and cell[1] >= 18
 
 
-def nice_step(least):
+def nice_step(least: float) -> int:
     """The first of 1, 2, 5, 10 … that is not below ``least``."""
     return next(step for step in NICE if step >= least - 1e-9)

@@ -1,16 +1,27 @@
 """Tokens as texts in a figure: exactly what was typed, made visible and harmless."""
 
+from __future__ import annotations
+
 import math
 import unicodedata
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
+import numpy as np
+
+from mha_viz.core.tokens import Tokens
+from mha_viz.figures.theme import Theme
 from mha_viz.figures.widths import em, width_of
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool
 
 SIZE = 13  # px of a token beside a map
 _JOINERS = {"\u200c", "\u200d"}  # these shape letters and emoji, and so must stay as they are
 _PICTURES = {"\n": "⏎", "\t": "⇥", "\x7f": "␡"}
 
 
-def visible(text):
+def visible(text: str) -> str:
     """``text`` with everything that would be invisible, or would rearrange its surroundings, spelled out: ⏎, ⇥, ‹U+202E›."""
     if text.isascii() and text.isprintable() and text == text.strip() and text:
         return text
@@ -22,7 +33,7 @@ def visible(text):
     return f"\u2068{shown}\u2069" if right_to_left else shown  # isolated, so that numbers and arrows beside it stay in place
 
 
-def _visible(c):
+def _visible(c: str) -> str:
     category = unicodedata.category(c)
     if category == "Cc":
         return _PICTURES.get(c) or (chr(0x2400 + ord(c)) if ord(c) < 32 else f"‹U+{ord(c):04X}›")
@@ -33,13 +44,13 @@ def _visible(c):
     return c
 
 
-def numbered(i, token, room=math.inf):
+def numbered(i: int, token: str, room: float = math.inf) -> str:
     """Token ``i`` in plain words: 6 “because”, its text shortened to ``room`` px, or 6 alone where its name says nothing else."""
     name = shorten(visible(token), room, 14)
     return str(i) if name == str(i) else f"{i} “{name}”"
 
 
-def name_of(tokens, side, item, i, room=math.inf):
+def name_of(tokens: Tokens, side: int, item: int, i: int, room: float = math.inf) -> str:
     """Row (``side`` 0) or column (1) ``i`` of an item's maps in plain words: 6 “because”, its text shortened to ``room`` px; of a block the
     numbers of its tokens, 128–255."""
     text = (tokens.queries, tokens.keys)[side][item][i]
@@ -48,12 +59,12 @@ def name_of(tokens, side, item, i, room=math.inf):
     return numbered(tokens.place(side, i), text, room)
 
 
-def escape(text):
+def escape(text: str) -> str:
     """``text`` for Plotly, which reads tags and entities, and hands $…$ to MathJax where a page has it."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("$", "&#36;")
 
 
-def shorten(text, room, size):
+def shorten(text: str, room: float, size: float) -> str:
     """``text``, or as much of its beginning as fits into ``room`` px with an ellipsis."""
     if width_of(text, size) <= room:
         return text
@@ -76,7 +87,15 @@ class Names:
     ``widest`` is what the widest of those takes, in px at SIZE; ``numbered`` are tokens that only say their place.
     """
 
-    def __init__(self, tokens, room, hidden, first=0, blocks=False, of_more=False):
+    def __init__(
+        self,
+        tokens: Iterable[str],
+        room: float,
+        hidden: Bool[np.ndarray, " tokens"],
+        first: int = 0,
+        blocks: bool = False,
+        of_more: bool = False,
+    ) -> None:
         """``room`` px for a drawn name; ``hidden`` [tokens] bool, True for names that step back. The tokens are those from number
         ``first`` on; of ``blocks`` each is the numbers of several, "128–255", and drawn as the first of them. They are part ``of_more``
         than is ever there whole."""
@@ -89,14 +108,14 @@ class Names:
         self.widest = max(width_of(text, SIZE) for text in self.short)
 
     @classmethod
-    def along(cls, tokens, side, item, room, hidden):
+    def along(cls, tokens: Tokens, side: int, item: int, room: float, hidden: Bool[np.ndarray, " tokens"]) -> Names:
         """The Names of the rows (``side`` 0) or columns (1) of an item's maps."""
         texts, sight = (tokens.queries, tokens.keys)[side][item], tokens.sight
         if sight is None:
             return cls(texts, room, hidden)
         return cls(texts, room, hidden, first=sight.spans[side][0], blocks=sight.several[side], of_more=True)
 
-    def drawn(self, step, theme):
+    def drawn(self, step: int, theme: Theme) -> tuple[list[int], list[str]]:
         """Tick values and texts of every ``step``-th name."""
         room = step // 2 if self.blocks else 0  # the long number of a last block would reach into the next map's
         places = list(range(0, max(len(self.short) - room, 1), step))

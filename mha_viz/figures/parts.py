@@ -19,7 +19,7 @@ class Parts:
     values: bool = True
 
     @property
-    def around(self):
+    def around(self) -> bool:
         """Whether anything stands around the maps."""
         return self.title or self.labels or self.bar or self.legend
 

@@ -1,17 +1,28 @@
 """From a weight to its colour: where the colours begin and end, how they run in between, and what the bar says of it."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
 from mha_viz.analysis.parts import rows_where
 from mha_viz.core.decimals import prose
 from mha_viz.core.sight import pooling_of
-from mha_viz.figures.theme import mixed
+from mha_viz.core.trace import Trace
+from mha_viz.figures.piece import Piece
+from mha_viz.figures.theme import RGB, Theme, mixed
 from mha_viz.figures.widths import width_of
+from mha_viz.settings import View
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
 
 DECADES = 5  # a logarithmic scale reaches so far below its end at most
+Rows: TypeAlias = 'Float[np.ndarray, "*maps R S"]'  # weights of real queries
 FAINTEST = 0.06  # of the ink: where a logarithmic scale begins, so that its smallest weight is not taken for zero
 FORCED = 4  # times the median peak of the other rows: then a weight that a mask forces leaves those blank
 STEPS = 48  # of a logarithmic colour scale
@@ -41,7 +52,7 @@ class Scale:
     quantity: str = "weight"
 
     @classmethod
-    def of(cls, rows, view, quantity="weight"):
+    def of(cls, rows: Sequence[Rows], view: View, quantity: str = "weight") -> Scale:
         """The Scale of ``view`` for arrays of the weights of real queries: what padding attends to means nothing.
 
         From 0 to the largest weight; logarithmic from the smallest above zero, though no more than DECADES below the largest;
@@ -66,15 +77,17 @@ class Scale:
             return cls("log", low, high, smallest < low, largest > high, view.limits is not None, quantity)
         return cls(kind, low, high, low > 0, largest > high, view.limits is not None, quantity)
 
-    def drawn(self, weights):
+    def drawn(self, weights: Float[np.ndarray, "*maps L S"]) -> Float[np.ndarray, "*maps L S"]:
         """[…, L, S]: what a map of these weights draws on this scale."""
         if self.kind != "row":
             return weights
         finite = np.isfinite(weights)  # what is not has a mark of its own
         largest = weights.max(axis=-1, keepdims=True, initial=0, where=finite)  # [..., L, 1]
-        return np.divide(weights, largest, out=np.where(finite, weights.dtype.type(0), weights), where=finite & (largest > 0))
+        shares = np.where(finite, weights.dtype.type(0), weights)  # [..., L, S]
+        np.divide(weights, largest, out=shares, where=finite & (largest > 0))
+        return shares
 
-    def color_at(self, theme, drawn):
+    def color_at(self, theme: Theme, drawn: float) -> RGB:
         """(r, g, b), 0 to 255, of the colour of one drawn value."""
         if self.kind == "change":
             return mixed(theme.more if drawn > 0 else theme.less, abs(drawn) / self.high)
@@ -83,7 +96,7 @@ class Scale:
             return theme.ink_at(0 if drawn < self.low else FAINTEST + (1 - FAINTEST) * part)
         return theme.ink_at((drawn - self.low) / (self.high - self.low))
 
-    def coloraxes(self, theme, bar, name="coloraxis"):
+    def coloraxes(self, theme: Theme, bar: Piece | None, name: str = "coloraxis") -> Piece:
         """The layout's colour axes by name: the maps', and "coloraxis9" for the ``bar`` where that cannot be read off the maps' own.
 
         A logarithmic scale is drawn by its colours, so that maps hold the weights as they are; its bar runs over their logarithms.
@@ -99,19 +112,19 @@ class Scale:
         stops += [[start ** (1 - part), color] for part, color in zip(parts, colors, strict=True)]
         ends = {"cmin": math.log10(self.low), "cmax": math.log10(self.high)}
         maps = {name: {"cmin": 0, "cmax": self.high, "colorscale": stops, **hidden}}
-        colors = list(map(list, zip(parts, colors, strict=True)))
-        return maps if bar is None else maps | {"coloraxis9": {**ends, "colorscale": colors, "colorbar": bar}}
+        scale = [[part, color] for part, color in zip(parts, colors, strict=True)]
+        return maps if bar is None else maps | {"coloraxis9": {**ends, "colorscale": scale, "colorbar": bar}}
 
-    def _ends(self):
+    def _ends(self) -> dict[str, float]:
         return {"cmin": -self.high if self.kind == "change" else self.low, "cmax": self.high}
 
-    def _colors(self, theme):
+    def _colors(self, theme: Theme) -> list[list[float | str]]:
         if self.kind != "change":
             return theme.colorscale()
         sides = theme.less[:0:-1] + theme.more  # both begin with nothing
         return [[i / (len(sides) - 1), color] for i, color in enumerate(sides)]
 
-    def ticks(self):
+    def ticks(self) -> tuple[list[float], list[str]]:
         """(values on the bar's axis, their texts)."""
         if self.kind == "log":
             marks = [float(f"{digit}e{power}") for power in range(-40, 3) for digit in (1, 2, 5)]
@@ -134,7 +147,7 @@ class Scale:
         places = sorted(found)
         return places, [found[place] for place in places]
 
-    def title(self, room):
+    def title(self, room: float) -> str:
         """What the bar's title says within so many px."""
         names = (
             self.quantity,
@@ -146,7 +159,7 @@ class Scale:
         return next((title for title in titles if width_of(title, 14) <= room), titles[-1])
 
 
-def automatic(rows, quantities):
+def automatic(rows: Sequence[Rows], quantities: Iterable[str]) -> Literal["log", "linear"]:
     """The kind of scale, "log" or "linear", that "auto" stands for where maps of these ``rows`` [H, R, S] share one.
 
     Logarithmic where a cell stands for a block of cells, and where rows that see two keys at most outshine the others FORCED times:
@@ -164,12 +177,12 @@ def automatic(rows, quantities):
     return "log" if len(forced) and len(free) and forced.max() >= FORCED * np.median(free) else "linear"
 
 
-def scale_of(trace, item, view):
+def scale_of(trace: Trace, item: int, view: View) -> Scale:
     """The Scale of ``view`` for the maps of one batch item."""
     return Scale.of(rows_of(trace, item), view, trace.quantity)
 
 
-def rows_of(trace, item):
+def rows_of(trace: Trace, item: int) -> list[Rows]:
     """What a Scale is made of: the weights of an item's real queries in all heads [H, R, S], and of what is in sight of a longer sequence
     on average [R, S], where the largest of a block may be less than any head's."""
     real = ~trace.query_padding[item]  # [L]
@@ -177,12 +190,12 @@ def rows_of(trace, item):
     return [rows_where(trace.weights[item], real), *average]
 
 
-def largest_weight(weights, padding):
+def largest_weight(weights: Float[np.ndarray, "H L S"], padding: Bool[np.ndarray, " L"]) -> float:
     """The largest weight of real queries in [H, L, S], where a linear scale ends; 1 where there is none above zero."""
     return largest_finite([weights[:, ~padding]])  # [H, R, S]
 
 
-def largest_finite(rows):
+def largest_finite(rows: Sequence[Rows]) -> float:
     """The largest finite number, 1 where there is none above zero."""
     most = [float(np.fmax.reduce(array, axis=None, initial=0)) for array in rows]  # NaN gives way
     if np.inf in most:
@@ -190,7 +203,7 @@ def largest_finite(rows):
     return max(most, default=0.0) or 1.0
 
 
-def _short(value, sign=""):
+def _short(value: float, sign: str = "") -> str:
     if value == 0:
         return "0"
     return prose(value, f"{sign}.3g").replace("e−0", "e−")

@@ -6,10 +6,16 @@ and ``less`` in orange: a diverging scale whose sides the colour-blind tell apar
 hue cannot tell a sign: both sides begin at the paper, and lines of paper cross all that is ``less``.
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from plotly.colors import sequential
 
+ThemeName = Literal["light", "dark", "print"]
+RGB = tuple[float, float, float]  # red, green, blue, 0 to 255 each
 FONT = '"Source Sans", "Source Sans 3", "Source Sans Pro", Arial, sans-serif'
 
 
@@ -35,7 +41,7 @@ class Theme:
     hatched: float = 1.0
     lined: bool = False
 
-    def dressed(self, colors):
+    def dressed(self, colors: str) -> Theme:
         """This theme with the colours that View calls "ink", "viridis", "cividis" or "grey": from zero, nearest to the paper, to
         the largest weight. Viridis and Cividis run backwards on light paper, so that weight is dark there as ink is."""
         light = luminance(rgb(self.paper)) > 0.5
@@ -44,11 +50,11 @@ class Theme:
         named = {"viridis": sequential.Viridis, "cividis": sequential.Cividis}.get(colors)
         return replace(self, ink=tuple(named[::-1] if light else named)) if named else self
 
-    def colorscale(self):
+    def colorscale(self) -> list[list[float | str]]:
         """``ink`` as Plotly wants it."""
         return [[i / (len(self.ink) - 1), color] for i, color in enumerate(self.ink)]
 
-    def ink_at(self, fraction):
+    def ink_at(self, fraction: float) -> RGB:
         """(r, g, b) of the colour at ``fraction`` of the scale, 0 to 255, mixed as Plotly mixes it."""
         return mixed(self.ink, fraction)
 
@@ -61,7 +67,7 @@ GREYS = {
     "dark": ("#0e1117", "#25282e", "#3f4247", "#5b5d62", "#787a7e", "#96989b", "#b6b7b9", "#d6d7d8", "#f8f8f8"),
 }
 
-THEMES = {
+THEMES: dict[str, Theme] = {
     "light": Theme(
         paper="#ffffff",
         text="#1d2127",
@@ -103,30 +109,32 @@ THEMES = {
 }
 
 
-def mixed(colors, fraction):
+def mixed(colors: Sequence[str], fraction: float) -> RGB:
     """(r, g, b), 0 to 255, at ``fraction`` of the way through evenly spaced colours."""
     place = min(max(fraction, 0), 1) * (len(colors) - 1)
     low = min(int(place), len(colors) - 2)
-    return tuple(a + (b - a) * (place - low) for a, b in zip(rgb(colors[low]), rgb(colors[low + 1]), strict=True))
+    red, green, blue = (a + (b - a) * (place - low) for a, b in zip(rgb(colors[low]), rgb(colors[low + 1]), strict=True))
+    return red, green, blue
 
 
-def readable_on(color):
+def readable_on(color: RGB) -> str:
     """Black or white, whichever stands out more on (r, g, b): always at least 4.5:1."""
     return "#000000" if contrast((0, 0, 0), color) >= contrast((255, 255, 255), color) else "#ffffff"
 
 
-def rgb(color):
+def rgb(color: str) -> RGB:
     """#rrggbb → (r, g, b), 0 to 255."""
-    return tuple(int(color[i : i + 2], 16) for i in (1, 3, 5))
+    red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
+    return red, green, blue
 
 
-def luminance(color):
+def luminance(color: RGB) -> float:
     """Relative luminance of (r, g, b), 0 to 1, as WCAG 2.2 defines it."""
     linear = [c / 255 / 12.92 if c / 255 <= 0.04045 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in color]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def contrast(a, b):
+def contrast(a: RGB, b: RGB) -> float:
     """Contrast ratio of two (r, g, b) colours, 1 to 21, as WCAG 2.2 defines it."""
     low, high = sorted((luminance(a), luminance(b)))
     return (high + 0.05) / (low + 0.05)

@@ -3,10 +3,21 @@
 The traces are plain dicts: that is many times faster than Plotly's classes, and a figure checks them all the same.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from mha_viz.core.cells import NUMBERS
 from mha_viz.core.decimals import in_decimals
+from mha_viz.core.pool import Pool
+from mha_viz.figures.piece import Axes, Looks, Piece, Stroke
+from mha_viz.figures.theme import Theme
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int, Num
 
 LOOKS = {  # in the order of the legend; of two that meet, the first wins; "once" where two Traces are compared
     "undefined": ("undefined: no key left", "x"),
@@ -21,12 +32,14 @@ LOOKS = {  # in the order of the legend; of two that meet, the first wins; "once
 THROUGH = ("once", "lower")  # looks that the colour of a cell is seen through
 
 
-def pooled_looks(looks, pool):
+def pooled_looks(looks: Looks, pool: Pool) -> Looks:
     """``looks`` of cells, each [T, L, S], as those of a Pool's blocks: one cell that is not finite is enough, of the others all count."""
     return {name: pool.any(cells) if name in NUMBERS else pool.all(cells) for name, cells in looks.items()}
 
 
-def polygons(cells):
+def polygons(
+    cells: Bool[np.ndarray, "B L S"],
+) -> tuple[Int[np.ndarray, " P"], Float[np.ndarray, " P"], Float[np.ndarray, " P"]]:
     """Batch index, x and y, [P] each, of polygons that cover exactly the True cells of [B, L, S], a NaN point after each polygon.
 
     Edges lie on whole numbers: a cell reaches from its column to the next, from its row to the next. Runs of True in a row that
@@ -63,11 +76,21 @@ def polygons(cells):
     return (line[first] // L)[polygon[order] - 1], x[order], y[order]
 
 
-def _side(polygon, top, edge, first, last, sign):
+def _side(
+    polygon: Int[np.ndarray, " K"],
+    top: Int[np.ndarray, " K"],
+    edge: Int[np.ndarray, " K"],
+    first: Bool[np.ndarray, " K"],
+    last: Bool[np.ndarray, " K"],
+    sign: int,
+) -> tuple[tuple[np.ndarray, ...], ...]:
     """The corners of one side: its two ends, and two wherever it steps. Places count 2 a row, from −∞ up on the left side."""
     L = 2 * (top.max(initial=0) + 2)
     step = np.flatnonzero(~first & (np.append(0, edge[:-1]) != edge))
-    place = lambda y, after: (0 if sign > 0 else 2 * L) + sign * (2 * y + after)  # noqa: E731
+
+    def place(y: Int[np.ndarray, " K"], after: int) -> Int[np.ndarray, " K"]:
+        return (0 if sign > 0 else 2 * L) + sign * (2 * y + after)
+
     return (
         (polygon[first], place(top[first], 1), top[first], edge[first]),
         (polygon[step], place(top[step], 0), top[step], edge[step - 1]),
@@ -76,7 +99,9 @@ def _side(polygon, top, edge, first, last, sign):
     )
 
 
-def outlines(top, bottom, left, right):
+def outlines(
+    top: Num[np.ndarray, " K"], bottom: Num[np.ndarray, " K"], left: Num[np.ndarray, " K"], right: Num[np.ndarray, " K"]
+) -> Stroke:
     """x and y, [7K] float32, of one line that draws K rectangles, with a gap (NaN) after each; edges in axis units, [K] each.
 
     Each ends with the side that it began with, so that its first corner is as full as the others.
@@ -87,7 +112,17 @@ def outlines(top, bottom, left, right):
     return x.astype(np.float32), y.astype(np.float32)
 
 
-def heatmap(drawn, name, axes, first=(0.0, 0.0), pool=None, exact=None, coloraxis="coloraxis", gap=0, number="weight %{z:.6f}"):
+def heatmap(
+    drawn: Float[np.ndarray, "rows columns"],
+    name: str,
+    axes: Axes,
+    first: Sequence[float] = (0.0, 0.0),
+    pool: Pool | None = None,
+    exact: Float[np.ndarray, "rows columns"] | None = None,
+    coloraxis: str = "coloraxis",
+    gap: int = 0,
+    number: str = "weight %{z:.6f}",
+) -> Piece:
     """One map of what is ``drawn``, on a shared colour scale, the centre of its first cell at ``first`` (x, y) of ``axes``.
 
     drawn [L, S], or the blocks [rows, columns] of ``pool``; ``exact``, of the same shape, is the weight where the two differ.
@@ -119,7 +154,7 @@ def heatmap(drawn, name, axes, first=(0.0, 0.0), pool=None, exact=None, coloraxi
     return trace if exact is None else trace | {"customdata": np.ascontiguousarray(exact, np.float32)}
 
 
-def bar_only(coloraxis, axes):
+def bar_only(coloraxis: str, axes: Axes) -> Piece:
     """A trace without points, whose colour axis has the bar that those of the maps cannot have."""
     return {
         "type": "scatter",
@@ -134,7 +169,9 @@ def bar_only(coloraxis, axes):
     }
 
 
-def hatches(cells, origins, axes, theme, size, step=(1, 1)):
+def hatches(
+    cells: Looks, origins: Float[np.ndarray, "T 2"], axes: Axes, theme: Theme, size: float, step: tuple[float, float] = (1, 1)
+) -> list[Piece]:
     """One trace per look that occurs in several tiles, whose first cells' centres are ``origins`` [T, 2].
 
     ``cells`` maps a look to [T, L, S], or to [1, L, S] where all tiles are alike, each cell ``step`` (x, y) wide and high; ``size`` is
@@ -183,12 +220,12 @@ def hatches(cells, origins, axes, theme, size, step=(1, 1)):
     return traces
 
 
-def lower(values, theme):
+def lower(values: Float[np.ndarray, "T L S"], theme: Theme) -> Looks:
     """The look of negative ``values``, [T, L, S], where a theme tells signs by lines; none where it tells them by hue."""
     return {"lower": values < 0} if theme.lined else {}  # NaN is not below 0
 
 
-def put_in_legend(traces):
+def put_in_legend(traces: Iterable[Piece]) -> None:
     """Lets the legend name each look once, in the order of LOOKS."""
     named = set()
     for trace in traces:
@@ -198,7 +235,7 @@ def put_in_legend(traces):
             trace |= {"showlegend": True, "legendrank": list(LOOKS).index(look)}
 
 
-def line(x, y, axes, color, width):
+def line(x: Float[np.ndarray, " K"], y: Float[np.ndarray, " K"], axes: Axes, color: str, width: float) -> Piece:
     """An outline that is never cut at the edge of its axes and never answers the pointer."""
     return {
         "type": "scatter",
@@ -214,7 +251,14 @@ def line(x, y, axes, color, width):
     }
 
 
-def marks(cell, origins, shape, size, axes, theme):
+def marks(
+    cell: tuple[int, int],
+    origins: Float[np.ndarray, "T 2"],
+    shape: tuple[int, int],
+    size: tuple[float, float],
+    axes: Axes,
+    theme: Theme,
+) -> list[Piece]:
     """The chosen cell's double outline in several tiles: dark on light (light on dark), so that it shows on any colour.
 
     ``cell`` (x, y) counts from the tiles' ``origins`` [T, 2]; ``shape`` (S, L) is a tile's in cells, ``size`` a cell's in px. The
@@ -227,7 +271,15 @@ def marks(cell, origins, shape, size, axes, theme):
     return [{**line(*edges, axes, color, width), "meta": "mark"} for color, width in ((theme.paper, 5), (theme.text, 2))]
 
 
-def numbers(values, hidden, colors, axes, first=(0.0, 0.0), digits=3, sign=""):
+def numbers(
+    values: Float[np.ndarray, "L S"],
+    hidden: Bool[np.ndarray, "L S"],
+    colors: Sequence[str],
+    axes: Axes,
+    first: Sequence[float] = (0.0, 0.0),
+    digits: int = 3,
+    sign: str = "",
+) -> Piece:
     """The ``values`` [L, S] printed in their cells, except ``hidden`` ones, in ``colors``: one per printed value, row by row."""
     rows, columns = np.nonzero(~hidden)
     return {
