@@ -30,10 +30,14 @@ from streamlit.web.cli import main
 def tell():  # what is held, twice a second
     while True:
         time.sleep(0.5)
-        if runtime.exists():
+        if not runtime.exists():
+            continue
+        try:
             sessions = len(runtime.get_instance()._session_mgr.list_sessions())
             files = len(runtime.get_instance()._uploaded_file_mgr.file_storage)
-            print(f"{sessions} {BUDGET.opened} {files}", flush=True)
+        except (AttributeError, RuntimeError):  # it is starting, or a session came or went meanwhile
+            continue
+        print(f"{sessions} {BUDGET.opened} {files}", flush=True)
 
 threading.Thread(target=tell, daemon=True).start()
 sys.argv[0] = "streamlit"
