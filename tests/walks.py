@@ -50,7 +50,7 @@ from mha_viz.app.panels.panel import Panel
 class EvenPanel(Panel):
     kinds = ("even",)
 
-    def about(self, looked):
+    def above(self, looked):
         st.caption(f"Each query attends alike to all that it sees: {looked.settings.sees}.")
 '''
 POSTER = '''"""The average of all heads, larger."""

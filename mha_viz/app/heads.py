@@ -19,11 +19,15 @@ from mha_viz.app.session import looking, write_address
 from mha_viz.core.memory import too_long
 from mha_viz.export.markdown import plain
 
+OVERVIEW = 164  # px that all layers in small should take above the picture
+
 
 def page(name):
-    if not begin(name, follow=("above", "table")):
+    if not begin(name, follow=("above", "table", "layer")):
         return
     long.begin()
+    with st.sidebar:
+        layer()
     head, tools, progress, shown, below = drawing.rooms("above", "toolbar", "progress", "stage", "table")
     with head:
         above()
@@ -37,28 +41,29 @@ def page(name):
     long.go_on(progress)
 
 
+@fragment(key="layer")
+def layer():
+    """Which layer is looked at, where there are several: a click in the overview chooses one as well."""
+    looked = current()
+    if len(looked.of.traces) > 1:
+        choose_layer(looked, CHOICES)
+
+
 @fragment(key="above")
 def above():
-    """What is wrong with what is set, what is to be known of the source, its layers and heads as small maps, and the shapes of one."""
+    """What is wrong with what is set, what is to be known of the source, and its layers and heads as small maps."""
     looked = current()
     panel, of = panel_of(looking().kind), looked.of
     say_what_is_wrong(looked)
-    panel.about(looked)
+    panel.above(looked)
     if of.cause is not None:
         st.error(f"**First not finite here.** {plain(of.cause.sentence)}", icon=":material/error:")
     if len(of.traces) == 1:
-        panel.strip(looked)
         return
     if too_long(looked.trace):
         overview_in_small(of.traces, looked.index)
     else:
-        with overview_box(of.traces):
-            overview(of.traces, looked.index)
-    names, strip = st.columns([1, 3], vertical_alignment="center")
-    with names:
-        choose_layer(of, looked.index)
-    with strip:
-        panel.strip(looked)
+        overview(of.traces, looked.index)
 
 
 def overview(traces, index):
@@ -70,10 +75,6 @@ def overview(traces, index):
     draw_overview([shown_trace(trace, view) if trace.shape[1:] == size else trace for trace in traces], index)
 
 
-def overview_box(traces):
-    return st.container(key="overview_box", height=380 if len(traces) > 8 else "content")
-
-
 def overview_in_small(traces, index):
     """The same of layers whose maps are too long to be whole, while it is open: each takes as long as the one that is looked at."""
     folded = st.expander("Every head of every layer", key="every_layer", on_change="rerun")
@@ -81,7 +82,7 @@ def overview_in_small(traces, index):
         return
     view = looking().view
     traces = long.layers([changed_trace(trace, view)[0] if i == index else trace for i, trace in enumerate(traces)], view)
-    with folded, overview_box(traces):
+    with folded:
         if traces[index] is None:
             st.caption("The layer that is looked at comes first.")
         else:
@@ -91,7 +92,8 @@ def overview_in_small(traces, index):
 
 def draw_overview(traces, index):
     from mha_viz.components import live, measured_width
-    from mha_viz.figures.overview import describe, place_of, spec
+    from mha_viz.figures.overview import describe, has_gaps, place_of, spec
+    from mha_viz.figures.parts import Parts
 
     view = looking().view
 
@@ -101,8 +103,10 @@ def draw_overview(traces, index):
         change(layer=layer, head=head, cell=(choice["query"], choice["key"]))
         draw(CHOICES)
 
-    figure = spec(traces, view, index, theme=theme(), width=measured_width("overview"))
-    live(figure, key="overview", alt=describe(traces, view, index), on_choose=heard(choose), on_look=heard(look_again))
+    parts = Parts(legend=has_gaps(traces))  # the picture below explains the rest
+    figure = spec(traces, view, index, theme(), measured_width("overview"), parts, OVERVIEW)
+    with st.container(key="overview_box"):  # as high as leaves the picture on the first screen
+        live(figure, key="overview", alt=describe(traces, view, index), on_choose=heard(choose), on_look=heard(look_again))
 
 
 @fragment(key="toolbar")
@@ -139,10 +143,11 @@ def choose_and_mark(choices):
 
 @fragment(key="table")
 def table():
-    """What belongs to all heads, and to the chosen one beyond this picture; and what can be checked."""
+    """What the source says besides, what belongs to all heads, and to the chosen one beyond this picture; and what can be checked."""
     from mha_viz.analysis import choose, shown_trace
 
     looked, view = current(), looking().view
+    looked.panel.below(looked)
     traces = looked.of.traces
     if any(map(too_long, traces)):
         statistics_table(lambda: [for_table(looked.trace)], view)

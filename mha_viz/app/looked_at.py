@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from mha_viz.app import drawing
-from mha_viz.app.drawing import CHOICES, field, rooms
+from mha_viz.app.drawing import field, rooms
 from mha_viz.app.panels import panel_of
 from mha_viz.app.parts.messages import say_not_current, say_notes, say_wrong
 from mha_viz.app.parts.toolbar import show
@@ -83,14 +83,13 @@ def choose_source():
     """Where the weights come from."""
     field(
         st.selectbox,
-        "source",
+        "look at",
         "view_source",
         looking().kind.name,
         take_source,
         options=list(SOURCES),
         format_func=lambda name: SOURCES[name].title,
-        label_visibility="collapsed",
-        help="Where the weights come from.",
+        help="Where the weights come from. Each source waits as you leave it.",
     )
 
 
@@ -148,22 +147,15 @@ def current(part=AS_SET):
     return LookedAt(of, index if index < len(of.traces) else 0, wrong)
 
 
-def choose_layer(of, index, label_visibility="collapsed", rerun=CHOICES):
+def choose_layer(looked, rerun=None):
     """A choice among the layers, each with the name of its module."""
     from mha_viz.analysis.layers import layer_names
 
-    names = layer_names(of.traces)
-    named = [one.name if one.name == name else f"{name} · {one.name}" for name, one in zip(names, of.traces, strict=True)]
-    show(
-        "layer",
-        st.selectbox,
-        "layer",
-        index,
-        label_visibility,
-        rerun,
-        options=list(range(len(named))),
-        format_func=named.__getitem__,
-    )
+    traces = looked.of.traces
+    names = layer_names(traces)
+    named = [one.name if one.name == name else f"{name} · {one.name}" for name, one in zip(names, traces, strict=True)]
+    options = {"options": list(range(len(named))), "format_func": named.__getitem__}
+    show("layer", st.selectbox, "layer", looked.index, "visible", rerun, **options)
 
 
 def is_whole():
@@ -184,7 +176,7 @@ def begin_whole(page, sidebar="sidebar", part=AS_SET):
     looked = current(part)
     if len(looked.of.traces) > 1:
         with st.sidebar:
-            choose_layer(looked.of, looked.index, "visible", rerun=None)  # of which another page may lack something
+            choose_layer(looked)  # the whole page: it may lack something of another layer
     return is_whole()
 
 

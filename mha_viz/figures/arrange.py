@@ -164,10 +164,10 @@ def arrange_all(
     return max(large or fitting, key=worth)
 
 
-def arrange_grid(width, rows, columns, queries, keys, left, bar_ticks=BAR_TICKS, labels=LABELS, parts=ALL):
+def arrange_grid(width, rows, columns, queries, keys, left, bar_ticks=BAR_TICKS, labels=LABELS, parts=ALL, height=math.inf):
     """The Geometry of ``rows`` × ``columns`` tiles alone, ``left`` px to their left for the names of rows; a colour bar beside them, or
     below where that leaves them too little. Where so many columns have no room for their numbers, each row becomes several, evenly
-    filled."""
+    filled. Tiles are lower where that keeps them within a ``height``, as long as one sees them."""
     stacked, labels, left = width < NARROW, labels if parts.title else None, left if parts.labels else 0
     margins = Margins(stacked, parts)
     beside = margins.right(bar_ticks)
@@ -175,9 +175,9 @@ def arrange_grid(width, rows, columns, queries, keys, left, bar_ticks=BAR_TICKS,
     even = [fewer for fewer in range(1, columns + 1) if columns % fewer == 0]
     fitting = max([fewer for fewer in even if room_in(fewer) + GAP - 4 >= _least(labels)[1]], default=1)
     room = max(room_in(fitting), 1)
-    cell = _cell(
-        queries, keys, min(room, 112), 88 if rows < 4 else 56 if rows < 9 else 44, largest=28, smallest_side=min(room, 32)
-    )
+    usual = 88 if rows < 4 else 56 if rows < 9 else 44
+    tall = min(usual, max((height - CAPTION) // rows - LABEL_HEIGHTS["percent"] - 4, LEAST))
+    cell = _cell(queries, keys, min(room, 112), tall, largest=28, smallest_side=min(room, 32))
     tile = keys * cell[0], queries * cell[1]
     across = min(max(math.ceil(tile[0] - 1e-6), 112 if labels else 0), room)  # a label may need more room than a narrow tile
     words, label_height = _words(across, labels and {name: labels[name] for name in ("percent", "number")})
@@ -189,9 +189,8 @@ def arrange_grid(width, rows, columns, queries, keys, left, bar_ticks=BAR_TICKS,
     if stacked:
         bar = margins.lying(Box(left, area.bottom + 8, max(min(tile[0], width - left - 12), 160), BAR_LYING), bar_ticks)
     else:
-        bar = Box(
-            area.right + 18, strip.place(0).y, BAR + bar_ticks - 18, min(max(area.bottom - strip.place(0).y - EDGE, 140), 320)
-        )
+        first, most = strip.place(0).y, min(height, 320)
+        bar = Box(area.right + 18, first, BAR + bar_ticks - 18, min(max(area.bottom - first - EDGE, 140), most - first))
     return _alone(width, strip, bar, 4, margins)
 
 

@@ -1,5 +1,6 @@
 """Layers × heads: every head of every layer as a small map, a row per layer."""
 
+import math
 from collections import Counter
 
 import numpy as np
@@ -16,14 +17,14 @@ from mha_viz.figures.theme import THEMES
 from mha_viz.figures.widths import width_of
 
 
-def spec(traces, view, layer, theme="light", width=1104, parts=ALL):
+def spec(traces, view, layer, theme="light", width=1104, parts=ALL, height=math.inf):
     """The heads of all ``traces`` whose maps are as many and as large as those of the chosen ``layer``, as a plain dict for Plotly; None
     stands for a layer whose maps are not there yet.
 
     Each has its number above it and, where there is room, what the statistic that ``view.order`` names says of it. Where a map has
     more cells than px, it holds the largest weight of each block. All are on one Scale. In ``layout.meta`` the ``head`` of a tile is
     its place among all heads that are drawn, which ``place_of`` tells apart; the rest is as in ``mha_viz.figures.heads.heads``. ``parts``
-    are what stands around the maps, which have no values in their cells.
+    are what stands around the maps, which have no values in their cells. The maps are lower where that keeps them within a ``height``.
     """
     theme, chosen = THEMES[theme].dressed(view.colors), choose(traces[layer], view)
     layers, item = alike(traces, layer, chosen.item), chosen.item
@@ -40,7 +41,7 @@ def spec(traces, view, layer, theme="light", width=1104, parts=ALL):
         looks.append({name: np.broadcast_to(cells, (H, *cells.shape[1:])) for name, cells in own.items()})  # [H, L, S] each
     looks = {name: np.concatenate([own[name] for own in looks]) for name in looks[0]}  # [layers · H, L, S] each
     left = max(width_of(names[i], 14) for i in layers) + 12
-    place = arrange_grid(width, len(layers), H, L, S, left, ticks_width(scale), widest_labels(maps), parts)
+    place = arrange_grid(width, len(layers), H, L, S, left, ticks_width(scale), widest_labels(maps), parts, height)
     picked = layers.index(layer) * H + chosen.head, chosen.query, chosen.key
     pooled = around.pooled(traces[layer], strip_pool(place, (L, S)), None)
     plain = f"Every head of {counted(traces, layers)}{_item(traces, layers, item)}{_others(traces, layers, item)}"
@@ -64,6 +65,11 @@ def place_of(traces, layer, tile):
     """(layer, head) of a tile's ``head`` in the overview that was drawn for ``layer``."""
     row, head = divmod(tile, traces[layer].shape[1])
     return alike(traces, layer)[row], head
+
+
+def has_gaps(traces):
+    """Whether a map holds what is no finite number: marks that the legend alone explains."""
+    return any(trace.undefined.any() or trace.nonfinite.any() for trace in traces if trace is not None)
 
 
 def captions(traces, layers, view, item=0):

@@ -9,7 +9,7 @@ import mha_viz as mv
 from mha_viz import Settings, Trained, View, synthetic, trained
 from mha_viz.analysis import choose
 from mha_viz.sources.models import steps
-from tests.browser.person import IDLE, Person, eventually
+from tests.browser.person import IDLE, PLOT, Person, eventually
 
 pytestmark = pytest.mark.browser
 
@@ -214,7 +214,7 @@ def npy(array):
 # In the page: what stands in the main column, top to bottom, as boxes with what they are.
 BOXES = """() => {
     const found = document.querySelectorAll('.answers, .mode, .shapes, .chosen, .hides, .st-key-overview .main-svg, .st-key-toolbar,'
-        + '.st-key-picture .main-svg, .st-key-curves .main-svg, .st-key-head_panel, .st-key-statistics, .st-key-view_layer');
+        + '.st-key-picture .main-svg, .st-key-curves .main-svg, .st-key-head_panel, .st-key-statistics');
     return Array.from(found, e => ({ what: e.className.baseVal ?? e.className, ...e.getBoundingClientRect().toJSON() }))
         .filter(box => box.width > 0 && box.height > 0 && !/main-svg/.test(box.what) || box.width > 200);
 }"""
@@ -236,15 +236,18 @@ def overlapping(boxes):
 PAPER = {"light": "rgb(255, 255, 255)", "dark": "rgb(14, 17, 23)"}
 
 
-@pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844)])
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (1280, 720), (390, 844)])
 def test_every_width_and_theme_has_room(look, person, width, height):
     for model, pictures, schemes in (
         ("induction", ("curves", "picture", "overview"), ("light", "dark")),
         ("look-both-ways-32", ("curves", "picture"), ("dark", "light")),
     ):
         look(width, height, schemes[0])
+        person.page.mouse.wheel(0, -10_000)
         seed = person.go(model=model)
         eventually(shows, person, traces(model=model, seed=seed))
+        if width > 640:
+            eventually(lambda model=model: on_first_screen(person, height, model == "induction"))
         for scheme in schemes:
             look(width, height, scheme)
             for key in pictures:
@@ -266,8 +269,16 @@ def has_room(person, width, height):
     boxes = person.page.evaluate(BOXES)
     assert len(boxes) >= 8
     assert all(box["left"] >= 0 and box["right"] <= width + 1 for box in boxes), boxes
-    if width > 640:
-        assert person.page.evaluate(f"{picture}.top") < height, "it begins on the first screen"
+
+
+def on_first_screen(person, height, whole):
+    """The row of controls is one row, and below it stands the head beside the average: all of both maps, or not ``whole`` half of them."""
+    toolbar = person.widget("toolbar").bounding_box()
+    assert toolbar["height"] < 50, toolbar
+    axis = f"(() => {{ {PLOT % 'picture'} const y = axis('y2'); return [y._offset, y._length, plot.getBoundingClientRect().top] }})()"
+    first, long, top = person.page.evaluate(axis)
+    assert top + first + (long if whole else long / 2) <= height, (top, first, long)
+    return True
 
 
 def test_pictures_say_in_words_what_they_show(person):

@@ -12,7 +12,8 @@ from torch import nn
 from mha_viz import Settings, Trained, View, changed, load, record, synthetic, trained
 from mha_viz.analysis import choose, shown_trace
 from mha_viz.core.intervention import Intervention
-from mha_viz.figures.overview import alike, describe, place_of, spec
+from mha_viz.figures.overview import alike, describe, has_gaps, place_of, spec
+from mha_viz.figures.parts import Parts
 from mha_viz.figures.serial import to_json
 
 SMALL = Settings(embed_dim=16, num_heads=4, batch_size=2, seq_len=6, padding=(2,))
@@ -150,6 +151,21 @@ def test_many_heads_take_several_rows_a_layer_where_the_window_is_narrow():
         for width in WIDTHS
     }
     assert rows[1104] == 2 and rows[390] == 4
+
+
+@pytest.mark.parametrize("layers", [2, 6, 12])
+def test_within_a_height_maps_are_lower_as_long_as_one_sees_them(layers):
+    traces = many(layers, 4, 24)
+    usual, lower = (spec(traces, View(), 0, parts=Parts(legend=False), **how)["layout"] for how in ({}, {"height": 164}))
+    assert lower["height"] < usual["height"]
+    assert (lower["height"] <= 164 + 9) is (layers == 2)  # and the end of the bar's numbers
+    assert lower["meta"]["tiles"][4]["y0"] > 24  # a row is below the one before
+
+
+def test_only_what_is_no_finite_number_needs_a_legend():
+    assert not has_gaps(TWO) and not has_gaps([None, *TWO])
+    none_left = synthetic(Settings(**vars(SMALL) | {"causal": True, "padding_side": "left"}))
+    assert has_gaps([TWO[0], none_left])
 
 
 def test_a_trained_models_overview_is_small_enough_to_send():

@@ -86,7 +86,7 @@ class FilePanel(Panel):
         )
         return f"{gone}Open a file on the left: a recording of your own model, its weights, or its attention maps."
 
-    def about(self, looked):
+    def above(self, looked):
         """Which file it is."""
         found = st.session_state.opened[looked.settings.file][0]
         st.markdown(f"**{plain(found.name)}** · {found.kind}")

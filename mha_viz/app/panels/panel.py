@@ -67,11 +67,11 @@ class Panel:
         """Which layer it is, and of what kind, as HTML."""
         return f"<p class='mode'>{escape(self.title(looked.settings))} · {escape(looked.trace.name)}</p>"
 
-    def about(self, looked):
-        """What is to be known of the source, drawn above its layers."""
+    def above(self, looked):
+        """What is to be known before one looks at the heads: a line or two, or they leave the first screen."""
 
-    def strip(self, looked):
-        """The shapes of the layer."""
+    def below(self, looked):
+        """What else is to be known of the source and the layer, drawn below its heads."""
         st.html(trace_strip(looked.trace))
 
     def left_out(self, of):

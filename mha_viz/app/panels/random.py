@@ -57,7 +57,7 @@ class RandomPanel(Panel):
     def told(self, looked):
         return mode(looked.settings)
 
-    def strip(self, looked):
+    def above(self, looked):
         """The shapes on the way, and the button that tries the wrong layout."""
         settings = looked.settings
         shapes, demo = st.columns([5, 1], vertical_alignment="center")
@@ -66,6 +66,9 @@ class RandomPanel(Panel):
         shapes.html(shape_strip(looked.trace, settings, swapped) + mode(settings))
         with demo:
             layout_demo(looked.trace)
+
+    def below(self, looked):
+        """Nothing: all of it stands above."""
 
     def beside_wrong(self, wrong):
         if wrong.argument in ("embed_dim", "num_heads"):

@@ -79,23 +79,27 @@ class ShippedPanel(Panel):
             "" if settings.snapshot is None else f", after {settings.snapshot:,} steps of training"
         )
 
-    def about(self, looked):
-        """What the model is, how well it does, its training, and what it answers here."""
+    def above(self, looked):
+        """What the model is, and how well it does."""
+        model = MODELS[looked.settings.model]
+        st.markdown(f"**{model.title}.** {model.shows}")
+        st.html(scores(looked.settings))
+
+    def below(self, looked):
+        """What the model answers here, which heads do what, and how its training went."""
         from mha_viz.components import measured_width
         from mha_viz.figures.curves import curves, describe
 
         s = looked.settings
-        model = MODELS[s.model]
         words, beside = st.columns([3, 2], vertical_alignment="top")
         with words:
-            st.markdown(f"**{model.title}.** {model.shows}")
-            st.html(scores(s))
+            st.html(answers(s))
             st.html(roles(s))
+            super().below(looked)
         told, lines, at = self.kind.curves(s)
         figure = curves(told, lines, at, theme(), max(300, int(measured_width("picture") * 0.38)))
         with beside:
             picture(figure, describe(told, lines, at), "curves")
-        st.html(answers(s))
 
     def left_out(self, of):
         return [] if looking().form.value("interventions") == getattr(of.settings, "interventions", "") else [AS_TRAINED]

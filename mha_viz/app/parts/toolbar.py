@@ -42,10 +42,10 @@ def toolbar(trace, view, save, can_change=True, part=None):
             rerun=PICTURE,
             options=list(range(N)),
             format_func=trace.tokens.item_name,
-            width=132 if trace.tokens.parts is None else 250,
+            width=124 if trace.tokens.parts is None else 250,
         )
         words = orders()
-        show("order", st.selectbox, "order", view.order, rerun=PICTURE, options=list(words), format_func=words.get, width=160)
+        show("order", st.selectbox, "order", view.order, rerun=PICTURE, options=list(words), format_func=words.get, width=152)
         comparing = view.pinned is not None  # which has one picture of its own
         either("arrangement", view.arrangement, ARRANGEMENTS, ARRANGEMENT_WORDS, comparing)
         either("picture", view.picture, PICTURES, {"maps": "maps", "lines": "lines"}, comparing)
