@@ -1,9 +1,13 @@
 """The shipped models: what each is, its weights at the end and on the way, and its forward pass over ``attend``."""
 
+from __future__ import annotations
+
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias, TypedDict
 
 import numpy as np
 
@@ -14,8 +18,49 @@ from mha_viz.core.layer import Layer
 from mha_viz.core.rules import Wrong, one_of
 from mha_viz.sources.tasks import HELD_OUT, TASKS, UNASKED
 
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int
+
+    Logits: TypeAlias = Float[np.ndarray, "N L A V"]
+    Hidden: TypeAlias = Float[np.ndarray, "N L E"]
+    Norm: TypeAlias = Float[np.ndarray, " E"]  # the weight or the bias of a LayerNorm
+
+    from mha_viz.core.intervention import Intervention
+    from mha_viz.core.trace import Trace
+
 DATA = Path(__file__).parents[1] / "data"
 HELD_OUT_COUNT = 512  # sequences that a score is measured on
+
+
+class ScoresOnRecord(TypedDict):
+    """Scores, as a record keeps them."""
+
+    loss: float
+    accuracy: dict[str, float]
+    roles: dict[str, list[list[float]]]
+
+
+class SnapshotOnRecord(ScoresOnRecord):
+    """Scores of the weights after ``step`` steps of training."""
+
+    step: int
+
+
+class RecipeOnRecord(TypedDict):
+    """What is needed to draw again what training drew."""
+
+    seed: int
+    steps: int
+    batch_size: int
+
+
+class Record(TypedDict):
+    """What is read of the JSON object beside a model's weights: the ``command`` that made them, and their Scores."""
+
+    command: str
+    recipe: RecipeOnRecord
+    final: ScoresOnRecord
+    snapshots: list[SnapshotOnRecord]
 
 
 @dataclass(frozen=True)
@@ -35,7 +80,7 @@ class Model:
     residual: bool = True
 
     @property
-    def vocabulary(self):
+    def vocabulary(self) -> tuple[str, ...]:
         """The tokens as texts, by number."""
         return TASKS[self.task].vocabulary
 
@@ -91,17 +136,17 @@ MODELS = {
 
 @dataclass(frozen=True, eq=False)
 class Parameters:
-    """A model's numbers: embeddings of ``tokens`` [V, E] and ``positions`` [length, E], the attention ``layers``, ``norms`` (weight
-    [E], bias [E]) before each of them and before the unembedding, or none at all, ``unembedding`` [A·V, E]."""
+    """A model's numbers: embeddings of ``tokens`` and ``positions``, the attention ``layers``, ``norms`` (weight, bias) before each
+    of them and before the unembedding, or none at all, and the ``unembedding``."""
 
-    tokens: np.ndarray
-    positions: np.ndarray
+    tokens: Float[np.ndarray, "V E"]
+    positions: Float[np.ndarray, "length E"]
     layers: tuple[Layer, ...]
-    norms: tuple[tuple[np.ndarray, np.ndarray], ...]
-    unembedding: np.ndarray
+    norms: tuple[tuple[Norm, Norm], ...]
+    unembedding: Float[np.ndarray, "A*V E"]
 
     @classmethod
-    def of(cls, model, state):
+    def of(cls, model: Model, state: Mapping[str, np.ndarray]) -> Parameters:
         """From arrays by name, as the module that is trained names them."""
         layers = tuple(Layer.from_state_dict(_under(f"layers.{i}.", state), model.num_heads) for i in range(model.num_layers))
         count = model.num_layers + 1 if model.residual else 0
@@ -124,18 +169,19 @@ class Scores:
 
 
 @lru_cache(maxsize=8)
-def record(name):
+def record(name: str) -> Record:
     """How the shipped weights of the model ``name`` were made, and their Scores: the JSON object that training wrote beside them."""
-    return json.loads((DATA / f"{one_of('model', name, tuple(MODELS))}.json").read_text())
+    found: Record = json.loads((DATA / f"{one_of('model', name, tuple(MODELS))}.json").read_text())
+    return found
 
 
-def steps(name):
+def steps(name: str) -> tuple[int, ...]:
     """The training steps after which the model was kept, ascending."""
     return tuple(snapshot["step"] for snapshot in record(name)["snapshots"])
 
 
 @lru_cache(maxsize=32)
-def parameters(name, snapshot=None):
+def parameters(name: str, snapshot: int | None = None) -> Parameters:
     """The shipped Parameters of the model ``name``: the final ones, or those after ``snapshot`` steps.
 
     Raises Wrong for a name that there is not, or a step that was not kept.
@@ -143,16 +189,17 @@ def parameters(name, snapshot=None):
     from safetensors import safe_open
 
     model = MODELS[one_of("model", name, tuple(MODELS))]
+    part: slice | int
     if snapshot is None:
         path, part = DATA / f"{name}.safetensors", slice(None)
     else:
         path, part = DATA / f"{name}.snapshots.safetensors", steps(name).index(kept_step(name, snapshot))
     with safe_open(path, "numpy") as file:
-        state = {key: np.float32(file.get_slice(key)[part]) for key in file.keys()}  # noqa: SIM118 (not a dict)
+        state = {key: np.asarray(file.get_slice(key)[part], np.float32) for key in file.keys()}  # noqa: SIM118 (not a dict)
     return Parameters.of(model, state)
 
 
-def kept_step(name, snapshot):
+def kept_step(name: str, snapshot: int) -> int:
     """``snapshot`` if the model was kept after so many steps; raises Wrong with the nearest steps otherwise."""
     kept = steps(name)
     if snapshot not in kept:
@@ -162,7 +209,9 @@ def kept_step(name, snapshot):
     return snapshot
 
 
-def forward(model, parameters, tokens, interventions=()):
+def forward(
+    model: Model, parameters: Parameters, tokens: Int[np.ndarray, "N L"], interventions: Sequence[Intervention] = ()
+) -> tuple[tuple[Trace, ...], Logits]:
     """(traces, logits [N, L, A, V]) of ``tokens`` [N, L]: a Trace per layer, named "layer 0" and so on.
 
     ``interventions`` are applied layer by layer, the first to layer 0; layers after the last are left alone. What a changed layer
@@ -186,18 +235,18 @@ def forward(model, parameters, tokens, interventions=()):
     return tuple(traces), logits.reshape(*tokens.shape, len(task.answers), len(task.vocabulary))  # [N, L, A, V]
 
 
-def layer_norm(x, weight, bias, eps=1e-5):
+def layer_norm(x: Hidden, weight: Norm, bias: Norm, eps: float = 1e-5) -> Hidden:
     """As ``nn.LayerNorm`` over the last axis."""
     centred = x - x.mean(axis=-1, keepdims=True)
     return centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + eps) * weight + bias
 
 
-def log_softmax(logits):
+def log_softmax(logits: Float[np.ndarray, "*axes V"]) -> Float[np.ndarray, "*axes V"]:
     shifted = logits - logits.max(axis=-1, keepdims=True)
     return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
 
 
-def score(model, parameters, interventions=()):
+def score(model: Model, parameters: Parameters, interventions: Sequence[Intervention] = ()) -> Scores:
     """The Scores on HELD_OUT_COUNT sequences of a stream that training never draws from.
 
     Where an intervention leaves a position nothing to read, its answer is wrong and the loss NaN.
@@ -214,17 +263,17 @@ def score(model, parameters, interventions=()):
     return Scores(float(-chance[asked].mean(dtype=np.float64)), accuracy, roles)
 
 
-def is_right(logits, targets):
+def is_right(logits: Float[np.ndarray, "N L A V"], targets: Int[np.ndarray, "N L A"]) -> Bool[np.ndarray, "N L A"]:
     """[N, L, A] bool: True where the likeliest answer is the right one; an undefined one never is."""
     return (logits.argmax(axis=-1) == targets) & np.isfinite(logits).all(axis=-1)
 
 
-def _on_role(trace, keys):
+def _on_role(trace: Trace, keys: Bool[np.ndarray, "N L S"]) -> list[float]:
     """[H] floats: the weight on ``keys`` [N, L, S], mean over the rows that have any."""
     rows = keys.any(axis=-1)  # [N, L]
     on_keys = np.einsum("nhls,nls->nhl", trace.weights, keys.astype(trace.weights.dtype))  # [N, H, L]
     return [float(head[rows].mean(dtype=np.float64)) for head in on_keys.swapaxes(0, 1)]
 
 
-def _under(prefix, state):
+def _under(prefix: str, state: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {name.removeprefix(prefix): array for name, array in state.items() if name.startswith(prefix)}

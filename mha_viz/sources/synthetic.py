@@ -1,8 +1,13 @@
 """A seeded, untrained layer on random tokens or on a person's own words."""
 
+from __future__ import annotations
+
 import hashlib
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -26,7 +31,16 @@ from mha_viz.settings.settings import TINY
 from mha_viz.sources.base import NOT_GENERATED, NOTHING, Kind, Source
 from mha_viz.sources.tiny import TOKENS, tiny_layer
 
+if TYPE_CHECKING:
+    import torch
+    from jaxtyping import Bool, Float
+
+    from mha_viz.core.arrays import Dtype
+    from mha_viz.core.attend import Engine
+    from mha_viz.core.trace import Trace
+
 PAD = "<pad>"
+Texts: TypeAlias = tuple[tuple[str, ...], ...]  # the tokens of each batch item
 BARE = (
     "case",
     "embed_dim",
@@ -51,7 +65,7 @@ STAND_INS = MappingProxyType(
 POOLED = 32_768  # tokens up to which maps that are too long to be whole are pooled
 
 
-def synthetic(settings=None, *, engine="torch", dtype="float32"):
+def synthetic(settings: Settings | None = None, *, engine: Engine = "torch", dtype: Dtype = "float32") -> Trace:
     """The Trace of these Settings: one seed, then layer, then tokens, then dropout, drawn in the order of the tutorial's program.
 
     The default Settings give that program's numbers bit for bit, in eval mode and (``training=True``) in train mode. Raises Wrong
@@ -85,7 +99,7 @@ def synthetic(settings=None, *, engine="torch", dtype="float32"):
     return attend(layer, batch, engine=engine, dtype=dtype, training=s.training, generator=generator, later=long)
 
 
-def check_size(s, engine="torch", dtype="float32", available=None):
+def check_size(s: Settings, engine: Engine = "torch", dtype: Dtype = "float32", available: int | None = None) -> bool:
     """Whether the Trace of these Settings is long: its maps can be pooled, and are made when they are read. Raises Wrong where it would
     not fit into half of the bytes that are ``available``, those that are free where None; nothing is made for that."""
     check_layer_memory(s.embed_dim, s.kdim, s.vdim, s.num_heads, available=available)
@@ -108,12 +122,12 @@ def check_size(s, engine="torch", dtype="float32", available=None):
     return long
 
 
-def _with_pooled(wrong, s, engine, dtype):
+def _with_pooled(wrong: Wrong, s: Settings, engine: Engine, dtype: Dtype) -> Wrong:
     """The ``wrong`` of maps that do not fit whole; where shorter ones are pooled it advises these, whatever memory is free."""
     if max(s.L, s.S) <= POOLED or s.words is not None or s.source_words is not None:
         return wrong
     lengths = {"seq_len": s.seq_len, "source_len": s.source_len}
-    shorter = {name: POOLED for name, length in lengths.items() if length is not None and length > POOLED}
+    shorter: dict[str, Any] = {name: POOLED for name, length in lengths.items() if length is not None and length > POOLED}
     try:
         long = check_size(replace(s, **shorter), engine, dtype)
     except Wrong:
@@ -121,7 +135,7 @@ def _with_pooled(wrong, s, engine, dtype):
     return Wrong(wrong.argument, wrong.value, f"{wrong.rule} Up to {POOLED:,} tokens are pooled.", [shorter]) if long else wrong
 
 
-def peak_of(s):
+def peak_of(s: Settings) -> int:
     """Bytes that the Trace of these Settings takes at most, its layer and what a page reads and draws of it included."""
     size = _size(s)
     dropout = s.training and s.dropout > 0
@@ -130,37 +144,41 @@ def peak_of(s):
     return layer_memory(s.embed_dim, s.kdim, s.vdim) + maps
 
 
-def _size(s):
+def _size(s: Settings) -> tuple[int, int, int, int, int]:
     """(N, H, L, S, E) of the Trace of these Settings, S with its extra columns."""
     return s.N, s.num_heads, s.L, s.S + s.add_bias_kv + s.add_zero_attn, s.embed_dim
 
 
-def make_batch(s, generator):
+def make_batch(s: Settings, generator: torch.Generator) -> Batch:
     """The Batch of these Settings; random tokens are drawn from ``generator``, queries first, then keys, then values."""
     widths = (s.embed_dim, s.kdim or s.embed_dim, s.vdim or s.embed_dim)
     query, query_tokens, query_padding = tokens(s.texts, s.padding, s.L, widths[0], s, generator)
     mask = None if s.attn_mask is None else read_mask(s.attn_mask)  # [L, S]
-    given = {
-        "query_tokens": query_tokens,
-        "query_padding_mask": query_padding,
-        "attn_mask": mask,
-        "causal": s.causal,
-        "window": s.window,
-    }
+    batch = partial(
+        Batch,
+        query,
+        query_tokens=query_tokens,
+        query_padding_mask=query_padding,
+        attn_mask=mask,
+        causal=s.causal,
+        window=s.window,
+    )
     if not s.cross:
-        return Batch(query, key_padding_mask=query_padding, **given)
+        return batch(key_padding_mask=query_padding)
     key, key_tokens, key_padding = tokens(s.source_texts, s.source_padding, s.S, widths[1], s, generator)
     value = None if widths[1] == widths[2] else tokens(s.source_texts, s.source_padding, s.S, widths[2], s, generator)[0]
-    return Batch(query, key, value, key_padding_mask=key_padding, key_tokens=key_tokens, **given)
+    return batch(key, value, key_padding_mask=key_padding, key_tokens=key_tokens)
 
 
-def tokens(texts, padding, length, width, s, generator):
+def tokens(
+    texts: Texts | None, padding: tuple[int, ...], length: int, width: int, s: Settings, generator: torch.Generator
+) -> tuple[Float[np.ndarray, "N L E"], Texts, Bool[np.ndarray, "N L"] | None]:
     """(vectors [N, length, width], labels, padded [N, length] bool or None) of one sequence per batch item."""
     import torch
 
     counts = padding + (0,) * (s.N - len(padding))
     if s.case == "tiny":
-        vectors, labels = np.float32(TOKENS), (tuple(map(str, range(length))),)
+        vectors, labels = np.array(TOKENS, np.float32), (tuple(map(str, range(length))),)
     elif texts is None:
         vectors = torch.randn(s.N, length, width, generator=generator).numpy()  # [N, L, E]
         labels = (tuple(map(str, range(length))),) * s.N
@@ -179,13 +197,13 @@ def tokens(texts, padding, length, width, s, generator):
     return vectors, labels, hidden if hidden.any() else None
 
 
-def word_vector(word, width):
+def word_vector(word: str, width: int) -> Float[np.ndarray, " width"]:
     """``width`` numbers from N(0, 1) that depend on the word alone: equal words get equal embeddings, in every run and process."""
     seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:8], "big")
     return np.random.default_rng(seed).standard_normal(width, dtype=np.float32)
 
 
-def positional_encoding(length, width):
+def positional_encoding(length: int, width: int) -> Float[np.ndarray, "length width"]:
     """[length, width] sin(p / 10000^(2i / width)) at 2i and the cosine at 2i + 1 (Vaswani et al. 2017, section 3.5)."""
     angle = np.arange(length)[:, None] / 10000 ** (np.arange(0, width, 2) / width)  # [length, ⌈width / 2⌉]
     encoding = np.empty((length, width), np.float32)
@@ -193,7 +211,7 @@ def positional_encoding(length, width):
     return encoding
 
 
-class Synthetic(Kind):
+class Synthetic(Kind[Settings]):
     """Layers of Settings: nothing is trained, and a seed or a pencil gives every number."""
 
     settings = Settings
@@ -201,26 +219,26 @@ class Synthetic(Kind):
     stand_ins = STAND_INS
     spellings = MappingProxyType({"attn_mask": lambda mask: mask.replace("/", "\n")})  # a line per query
 
-    def __init__(self, name, title, first=NOTHING):
+    def __init__(self, name: str, title: str, first: Mapping[str, object] = NOTHING) -> None:
         self.name, self.title, self.fixed, self.first = name, title, {"case": name}, first
 
-    def called(self, settings):
+    def called(self, settings: Settings) -> str:
         """What the layer is called: its seed is all that tells it from another."""
         return "tiny layer, worked by hand" if settings.case == "tiny" else f"untrained layer, seed {settings.seed}"
 
-    def open(self, settings):
+    def open(self, settings: Settings) -> Source:
         return Source(self.called(settings), (synthetic(settings),), settings)
 
-    def bare(self, settings):
+    def bare(self, settings: Settings) -> Settings:
         from mha_viz.analysis.pitfalls import check_width
 
         check_width(settings.embed_dim, settings.num_heads)
         return Settings(padding=(), **{name: getattr(settings, name) for name in BARE})
 
-    def peak(self, settings):
+    def peak(self, settings: Settings) -> int:
         return peak_of(settings)
 
-    def masks(self, settings):
+    def masks(self, settings: Settings) -> list[str]:
         s = settings
         padded = ", ".join(map(str, (*s.padding, *[0] * (s.N - len(s.padding)))))  # items that are not named have none
         said = {
@@ -231,12 +249,12 @@ class Synthetic(Kind):
         }
         return [words for words, there in said.items() if there]
 
-    def to_decode(self, settings):
+    def to_decode(self, settings: Settings) -> tuple[Settings, dict[str, int]]:
         from mha_viz.analysis.decoding import decodable
 
         return decodable(settings), {"training": settings.training, "seed": settings.seed}
 
-    def versions(self, settings):
+    def versions(self, settings: Settings) -> dict[str, str]:
         return {
             "model": f"{self.called(settings)} (no trained weights)",
             "tokenizer": "none: words are split at white space",

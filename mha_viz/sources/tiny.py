@@ -12,12 +12,12 @@ Wo = [[1, 0, 1, 0], [0, 1, 0, 1], [1, -1, 0, 0], [0, 0, 1, -1]]
 bq, bk, bv, bo = [0, 1, 0, 0], [1, 0, 0, 1], [0, 0, 1, 0], [1, 0, 0, -1]
 
 
-def tiny_layer(dropout=0.0):
+def tiny_layer(dropout: float = 0.0) -> Layer:
     """The layer; query 0 of head 0 scores (2, 3, 3) / √2 and weighs 0.198, 0.401, 0.401."""
     weights = {
-        "in_proj_weight": np.float32(Wq + Wk + Wv),
-        "in_proj_bias": np.float32(bq + bk + bv),
-        "out_proj.weight": np.float32(Wo),
-        "out_proj.bias": np.float32(bo),
+        "in_proj_weight": np.array(Wq + Wk + Wv, np.float32),
+        "in_proj_bias": np.array(bq + bk + bv, np.float32),
+        "out_proj.weight": np.array(Wo, np.float32),
+        "out_proj.bias": np.array(bo, np.float32),
     }
     return Layer.from_state_dict(weights, num_heads=2, dropout=dropout)

@@ -1,7 +1,11 @@
 """A shipped model on sequences of its task: what its heads do, what it answers, and what if one of them were off."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -9,11 +13,12 @@ from mha_viz.core.rules import Wrong, of_kind
 from mha_viz.recording import Recording
 from mha_viz.settings.interventions import read_interventions, told, typed_interventions, write_interventions
 from mha_viz.settings.rules import LARGEST_SEED, Ruled, choice, number, optional, ruled, split_words, typed_words
-from mha_viz.sources.base import NOT_GENERATED, Kind, Source, digest
+from mha_viz.sources.base import NOT_GENERATED, Curves, Kind, Source, digest
 from mha_viz.sources.models import (
     DATA,
     HELD_OUT_COUNT,
     MODELS,
+    Model,
     Scores,
     forward,
     is_right,
@@ -23,9 +28,15 @@ from mha_viz.sources.models import (
     record,
     score,
 )
-from mha_viz.sources.tasks import HELD_OUT, PAD, SHOWN, TASKS, TRAINING, UNASKED
+from mha_viz.sources.tasks import HELD_OUT, PAD, SHOWN, TASKS, TRAINING, UNASKED, Task
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int, Shaped
+
+    from mha_viz.core.intervention import Intervention
 
 MOST_ITEMS = 64
+Line: TypeAlias = tuple[str, ...]  # the texts of the tokens of one sequence
 
 
 @dataclass(frozen=True)
@@ -48,7 +59,7 @@ class Trained(Ruled):
     words: str | None = ruled(None, optional(typed_words))
     interventions: str = ruled("", typed_interventions)
 
-    def check_together(self):
+    def check_together(self) -> None:
         if self.snapshot is not None:
             kept_step(self.model, self.snapshot)
         model, changes, length = MODELS[self.model], self.changes, self.tokens.shape[1]
@@ -67,12 +78,12 @@ class Trained(Ruled):
                 ) from None
 
     @property
-    def changes(self):
+    def changes(self) -> tuple[Intervention, ...]:
         """The Interventions, one per layer, up to the last layer that is changed."""
         return read_interventions(self.interventions)
 
     @property
-    def tokens(self):
+    def tokens(self) -> Int[np.ndarray, "N L"]:
         """[N, L] ints, numbers into the vocabulary: the sequences, drawn or typed."""
         task = TASKS[MODELS[self.model].task]
         return task.examples(SHOWN, self.seed, self.batch_size) if self.words is None else read_tokens(task, self.words)
@@ -89,22 +100,22 @@ class Run:
     """
 
     recording: Recording
-    tokens: np.ndarray
+    tokens: Int[np.ndarray, "N L"]
     answers: tuple[str, ...]
-    predictions: np.ndarray
-    targets: np.ndarray
-    probability: np.ndarray
-    asked: np.ndarray
-    right: np.ndarray
+    predictions: Shaped[np.ndarray, "N L A"]
+    targets: Shaped[np.ndarray, "N L A"]
+    probability: Float[np.ndarray, "N L A"]
+    asked: Bool[np.ndarray, "N L A"]
+    right: Bool[np.ndarray, "N L A"]
 
     @property
-    def accuracy(self):
+    def accuracy(self) -> dict[str, float]:
         """By the name of the answer, the share of right ones among those asked here, 0 to 1; NaN where none is asked."""
         counts = zip(self.answers, self.right.sum(axis=(0, 1)), self.asked.sum(axis=(0, 1)), strict=True)
         return {name: float(right / asked) if asked else float("nan") for name, right, asked in counts}
 
 
-def trained(settings=None):
+def trained(settings: Trained | None = None) -> Run:
     """The Run of these Trained settings; the notes of its recording say what was changed."""
     s = Trained() if settings is None else of_kind("settings", settings, Trained)
     model, tokens, changes = MODELS[s.model], s.tokens, s.changes
@@ -119,7 +130,7 @@ def trained(settings=None):
 
 
 @lru_cache(maxsize=64)
-def accuracy(settings):
+def accuracy(settings: Trained) -> tuple[Scores, Scores]:
     """(Scores without, Scores with) the interventions of these Trained settings, both on the same held-out sequences."""
     s = settings
     about = record(s.model)
@@ -131,7 +142,7 @@ def accuracy(settings):
     return without, score(MODELS[s.model], parameters(s.model, s.snapshot), changes) if changes else without
 
 
-def training_curves(settings):
+def training_curves(settings: Trained) -> Curves:
     """(steps, name → values, the step that is looked at): loss and held-out accuracy of a shipped model over its training."""
     kept = record(settings.model)["snapshots"]
     lines = {"loss": [one["loss"] for one in kept]}
@@ -140,12 +151,12 @@ def training_curves(settings):
     return steps, lines, steps[-1] if settings.snapshot is None else settings.snapshot
 
 
-def accuracy_name(answer):
+def accuracy_name(answer: str) -> str:
     """What the accuracy of an answer is called: where a model gives one only, just that."""
     return "accuracy" if answer in ("next", "answer") else f"accuracy: {answer}"
 
 
-def read_tokens(task, words):
+def read_tokens(task: Task, words: str) -> Int[np.ndarray, "N L"]:
     """[N, L] ints from lines of texts; raises Wrong for what the task cannot read, with the nearest that it can."""
     lines = split_words(words)
     fitting = [fitted(task, line) for line in lines]
@@ -165,9 +176,12 @@ def read_tokens(task, words):
     return np.array([[task.vocabulary.index(text) for text in line] for line in padded])  # [N, L]
 
 
-def fitted(task, line):
+def fitted(task: Task, line: Line) -> tuple[Line, str | None]:
     """(the nearest line that the task can read, the first rule that ``line`` breaks, None where it breaks none)."""
-    rules, opening, body, padding = [], (), line, ()
+    rules: list[str] = []
+    opening: Line = ()
+    body: Line = line
+    padding: Line = ()
     if task.openings and line[0] in task.openings:
         opening, body = line[:1], line[1:]
     elif task.openings:
@@ -199,57 +213,57 @@ class HeldOut:
     name: str = "model"
 
     @property
-    def model(self):
+    def model(self) -> Model:
         return MODELS[self.settings.model]
 
-    def scored(self, changes=None):
+    def scored(self, changes: Sequence[Intervention] | None = None) -> Scores:
         """The Scores of the model with these Interventions, one per layer; with those of its settings for None."""
         s = self.settings
         return score(self.model, parameters(s.model, s.snapshot), s.changes if changes is None else changes)
 
     @property
-    def sequences(self):
+    def sequences(self) -> Int[np.ndarray, "count L"]:
         """[count, L] the sequences that it is scored on."""
         return TASKS[self.model.task].examples(HELD_OUT, 0, HELD_OUT_COUNT)
 
     @property
-    def training(self):
+    def training(self) -> Int[np.ndarray, "count L"] | None:
         """[count, L] those that training drew, None where that is not on record."""
         return training_sequences(self.settings.model)
 
 
 @lru_cache(maxsize=2)
-def training_sequences(name):
+def training_sequences(name: str) -> Int[np.ndarray, "count L"]:
     """[count, L] every sequence that training the shipped model ``name`` drew, drawn again from its seed."""
     recipe, task = record(name)["recipe"], TASKS[MODELS[name].task]
     rng = np.random.default_rng((TRAINING, recipe["seed"]))
     return np.concatenate([task.draw(rng, recipe["batch_size"]) for _ in range(recipe["steps"])])
 
 
-class Shipped(Kind):
+class Shipped(Kind[Trained]):
     """Models that come with the app, each trained on one small task."""
 
     name = "trained"
     title = "shipped model"
     settings = Trained
 
-    def called(self, settings):
+    def called(self, settings: Trained) -> str:
         return settings.model
 
-    def open(self, settings):
+    def open(self, settings: Trained) -> Source:
         recording = trained(settings).recording
         return Source(self.called(settings), recording.traces, settings, tuple(recording.notes))
 
-    def unchanged(self, settings):
+    def unchanged(self, settings: Trained) -> Trained:
         return replace(settings, interventions="")
 
-    def curves(self, settings):
+    def curves(self, settings: Trained) -> Curves:
         return training_curves(settings)
 
-    def held_out(self, settings):
+    def held_out(self, settings: Trained) -> HeldOut:
         return HeldOut(settings)
 
-    def versions(self, settings):
+    def versions(self, settings: Trained) -> dict[str, str]:
         path, made = DATA / f"{settings.model}.safetensors", record(settings.model)
         kept = "final weights" if settings.snapshot is None else f"after {settings.snapshot} steps"
         return {

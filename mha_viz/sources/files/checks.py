@@ -1,10 +1,19 @@
 """What weights say by themselves: numbers that are none, matrices that do nothing, layers that nobody has trained, and layouts."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mha_viz.core.decimals import prose
+
+if TYPE_CHECKING:
+    from jaxtyping import Float64
+
+    from mha_viz.sources.files.recipes import Projections
 
 # In standard deviations of a rank correlation between unrelated numbers: how large one must be, and how far above the next.
 CLEAR, AHEAD = 4, 3
@@ -12,9 +21,9 @@ WINDOW = 8  # rows: a divisor of most heads' sizes
 SMALL = 5  # how many times smaller a bias must be than another to be called small
 
 
-def check_weights(projections, packed):
+def check_weights(projections: Projections, packed: bool) -> list[str]:
     """Sentences about one layer's Projections; ``packed`` is True where q, k and v are drawn as one matrix, as PyTorch does."""
-    sentences = []
+    sentences: list[str] = []
     for name in ("q", "k", "v", "o"):
         pair = getattr(projections, name)
         if pair is None:
@@ -35,7 +44,7 @@ def check_weights(projections, packed):
     return sentences
 
 
-def tell(layers):
+def tell(layers: Sequence[Mapping[str, Projections]]) -> str:
     """A sentence: which reading of the weights their numbers speak for, or that they speak for none.
 
     ``layers`` are some layers of one file, each as Projections by the name of a reading. In q · k each number that a query is made
@@ -72,16 +81,16 @@ def tell(layers):
     return said.format(_or(first)) + " Nothing tells q from k. A known output for an input does."
 
 
-def pairing(projections):
+def pairing(projections: Projections) -> float:
     """The mean rank correlation of norms that training pairs: q's and k's rows, v's rows and o's columns."""
-    q, k, v, o = (pair and pair[0] for pair in (projections.q, projections.k, projections.v, projections.o))
-    pairs = [(_norms(q, 1), _norms(k, 1))]
-    if v is not None and o is not None:
-        pairs.append((_norms(v, 1), _norms(o, 0)))
+    p = projections
+    pairs = [(_norms(p.q[0], 1), _norms(p.k[0], 1))]
+    if p.v is not None and p.o is not None:
+        pairs.append((_norms(p.v[0], 1), _norms(p.o[0], 0)))
     return float(np.mean([_rank_correlation(a, b) for a, b in pairs]))
 
 
-def _norms(matrix, axis):
+def _norms(matrix: np.ndarray, axis: int) -> Float64[np.ndarray, " rows"]:
     """The logarithms of the norms along an axis, less their mean over WINDOW neighbours.
 
     Whole heads, and q against v, differ in size: of two parts that are cut from the wrong places both hold some of each, and would
@@ -92,30 +101,30 @@ def _norms(matrix, axis):
         return np.concatenate([part - part.mean() for part in np.split(sizes, range(WINDOW, len(sizes), WINDOW))])
 
 
-def _rank_correlation(a, b):
+def _rank_correlation(a: Float64[np.ndarray, " rows"], b: Float64[np.ndarray, " rows"]) -> float:
     """Spearman's; 0 where it cannot be said."""
     if a.shape != b.shape or not np.isfinite(a + b).all() or np.ptp(a) == 0 or np.ptp(b) == 0:
         return 0.0
-    ranks = [array.argsort().argsort() for array in (a, b)]
-    return float(np.corrcoef(*ranks)[0, 1])
+    ranks = np.array([array.argsort().argsort() for array in (a, b)])  # [2, rows]
+    return float(np.corrcoef(ranks)[0, 1])
 
 
-def _sizes(projections):
+def _sizes(projections: Projections) -> list[float]:
     return [0.0 if b is None else float(np.abs(b).mean()) for _, b in (projections.q, projections.k)]
 
 
-def _or(names):
+def _or(names: Sequence[str]) -> str:
     return " or ".join(f"“{name}”" for name in names)
 
 
-def _check_array(what, array, test, called):
+def _check_array(what: str, array: np.ndarray, test: Callable[[np.ndarray], np.ndarray], called: str) -> Iterator[str]:
     bad = test(array)
     if bad.any():
         count, place = int(bad.sum()), [int(i) for i in np.argwhere(bad)[0]]
         yield f"{what[0].upper()}{what[1:]} hold {count} {called} of {array.size} numbers, the first at {place}: all that they make is NaN."
 
 
-def _as_drawn(W, b, packed):
+def _as_drawn(W: np.ndarray, b: np.ndarray | None, packed: bool) -> str:
     """How a matrix is spread where it is as frameworks draw it, "" otherwise."""
     if (b is not None and b.any() and np.abs(b).max() > 1 / math.sqrt(W.shape[1])) or not np.isfinite(W).all() or W.size < 64:
         return ""

@@ -1,6 +1,10 @@
 """What a file cannot tell, told by an output that is known for an input: every choice is tried."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -8,7 +12,12 @@ from mha_viz.core.arrays import as_array
 from mha_viz.core.decimals import fill, prose
 from mha_viz.core.rules import Shape, Wrong
 from mha_viz.sources.files.read import read_file
-from mha_viz.sources.files.weights import ALL
+from mha_viz.sources.files.weights import ALL, Weights
+
+if TYPE_CHECKING:
+    from mha_viz.core.arrays import Numbers
+    from mha_viz.sources.files.found import Found
+    from mha_viz.sources.files.read import Data
 
 DECIDED = ("layers", "layout", "packed", "num_heads", "causal")  # questions that an output can answer
 MOST = 1000  # combinations that are tried
@@ -26,17 +35,17 @@ class Fit:
     """One combination of ``answers``, and the largest absolute difference between its output and the known one, whose largest
     number is ``size``. It ``agrees`` where the difference is rounding: at most ``close`` of that."""
 
-    answers: dict
+    answers: dict[str, object]
     error: float
     size: float
     close: float
 
     @property
-    def agrees(self):
+    def agrees(self) -> bool:
         return self.error <= self.close * self.size
 
 
-def agreeing(found_fits):
+def agreeing(found_fits: Sequence[Fit]) -> Fit:
     """The first of the Fits, which is the best; raises Wrong where it does not agree, and says what may be missing."""
     best = found_fits[0]
     if not best.agrees:
@@ -49,10 +58,10 @@ def agreeing(found_fits):
     return best
 
 
-def read_input(name, data):
+def read_input(name: str, data: Data) -> tuple[np.ndarray, np.ndarray | None]:
     """(query, output or None) in a file: one array, or arrays named "query" and "output". Raises Wrong where there is no query."""
-    form, content = read_file(name, data)
-    if form != "tensors":
+    content = read_file(name, data)
+    if not isinstance(content, dict):
         raise Wrong("file", name, "must hold an array, or arrays named query and output, as .npy, .npz, .safetensors or .pt.")
     names = {key.rpartition("/")[2]: key for key in content}
     query = names.get("query", next(iter(content)) if len(content) == 1 else None)
@@ -64,50 +73,49 @@ def read_input(name, data):
     return content[query].read(), content[names["output"]].read() if "output" in names else None
 
 
-def fits(found, query, output, **answers):
+def fits(found: Found, query: Numbers, output: Numbers, **answers: object) -> tuple[Fit, ...]:
     """A tuple of Fits, the best first: every combination of what is not answered, run on ``query``.
 
     ``query`` is what one attention layer of the model was given, [N, L, E] or [L, E], and ``output`` what it gave, after the output
     projection. Right answers fit to about 1e-6 of the output's size in float32; where several do, they are the same function.
     Raises Wrong where the file holds no weights with an output, arrays do not fit, or more than ``MOST`` combinations are left.
     """
-    if found.kind != "weights":
+    if not isinstance(found.content, Weights):
         raise Wrong("query", Shape(np.shape(query)), f"is read by weights; this file holds {found.kind}.")
-    query, output = as_array("query", query), as_array("output", output)
-    if output.shape[:-1] != query.shape[:-1]:
-        rule = f"must be what came out for a query of shape {query.shape}: the same axes but for the last."
-        raise Wrong("output", Shape(output.shape), rule)
-    if not (output.size and np.isfinite(output).all() and np.isfinite(query).all()):
-        raise Wrong(
-            "output", Shape(output.shape), "must hold finite numbers, as query must: nothing can be compared with others."
-        )
-    size, close = float(np.abs(output).max()), _close(found, output)
+    x, y = as_array("query", query), as_array("output", output)
+    if y.shape[:-1] != x.shape[:-1]:
+        rule = f"must be what came out for a query of shape {x.shape}: the same axes but for the last."
+        raise Wrong("output", Shape(y.shape), rule)
+    if not (y.size and np.isfinite(y).all() and np.isfinite(x).all()):
+        raise Wrong("output", Shape(y.shape), "must hold finite numbers, as query must: nothing can be compared with others.")
+    size, close = float(np.abs(y).max()), _close(found.content, y)
     tried = list(_combinations(found, answers))
     if len(tried) > MOST:
         raise Wrong(
             "answers", answers, f"leave {len(tried)} combinations; at most {MOST} are tried: answer layers or num_heads."
         )
-    found_fits, refused = [], None
+    found_fits: list[Fit] = []
+    refused: Wrong | None = None
     for combination in tried:
         try:
-            error = _error(found, query, output, combination)
+            error = _error(found, found.content, x, y, combination)
         except Wrong as wrong:  # another layer may be of the query's width
             refused = wrong
         else:
             found_fits.append(Fit(combination, error, size, close))
-    if not found_fits:
+    if refused is not None and not found_fits:
         raise refused
     return tuple(sorted(found_fits, key=lambda fit: fit.error))
 
 
-def _close(found, output):
+def _close(weights: Weights, output: np.ndarray) -> float:
     """How near is near enough, by the shortest type among the output and the weights."""
-    weights = {name for site in found.content.sites.values() for name in site.names.values()}
-    types = {output.dtype.name, *(found.content.tensors[name].dtype for name in weights)}
+    names = {name for site in weights.sites.values() for name in site.names.values()}
+    types = {output.dtype.name, *(weights.tensors[name].dtype for name in names)}
     return max(CLOSE.get(dtype, HALF) for dtype in types)
 
 
-def _combinations(found, answers):
+def _combinations(found: Found, answers: dict[str, object]) -> Iterator[dict[str, object]]:
     asked = [question for question in found.ask(**answers) if question.field in DECIDED and question.field not in answers]
     if not asked:
         yield answers
@@ -117,8 +125,8 @@ def _combinations(found, answers):
             yield from _combinations(found, answers | {asked[0].field: choice})
 
 
-def _error(found, query, output, answers):
-    (trace,) = found.content.open(found.name, found.answered(**answers), None, None, query).traces
+def _error(found: Found, weights: Weights, query: np.ndarray, output: np.ndarray, answers: Mapping[str, object]) -> float:
+    (trace,) = weights.open(found.name, found.answered(**answers), None, None, query).traces
     if not trace.has("output"):
         raise Wrong("output", Shape(output.shape), f"is not known of {trace.name}: the file holds no output projection for it.")
     given = trace.output.reshape(-1, trace.output.shape[-1])  # [N·L, E]

@@ -1,10 +1,14 @@
 """Finished attention maps from any framework: which arrays, and which axis is which, is guessed, shown and asked."""
 
+from __future__ import annotations
+
 import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from math import prod
 from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
@@ -16,6 +20,12 @@ from mha_viz.sources.axes import LETTERS, arranged, in_words, looks_like_a_grid
 from mha_viz.sources.files.found import Question
 from mha_viz.sources.files.read import shape_of
 from mha_viz.stored.stored import FLOATING, check_count, check_size
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
+
+    from mha_viz.sources.files.found import Answers, TokenLists
+    from mha_viz.stored.stored import Stored
 
 ALL = "all"
 AT_ONCE = 2**20  # numbers of a map that are looked at together
@@ -37,10 +47,10 @@ class Maps:
 
     maps: dict[str, Map]
     holds: tuple[str, ...]
-    kind = "maps"
+    kind: ClassVar[Literal["maps"]] = "maps"
 
-    def ask(self, answers):
-        asked = []
+    def ask(self, answers: Mapping[str, object]) -> tuple[Question[str], ...]:
+        asked: list[Question[str]] = []
         if len(self.maps) > 1:
             together = [ALL] if _together(self.maps.values()) else []
             text = "Which arrays? They can be opened together, each as one layer." if together else "Which array?"
@@ -54,7 +64,7 @@ class Maps:
         )
         return (*asked, Question("axes", text, choices, choices[0], _sums(chosen)))
 
-    def open(self, name, answers, tokens, key_tokens):
+    def open(self, name: str, answers: Answers, tokens: TokenLists | None, key_tokens: TokenLists | None) -> Recording:
         chosen = self._chosen(answers.get("array", ALL))
         traces, zeros = [], 0
         letters = answers["axes"].split()
@@ -78,11 +88,11 @@ class Maps:
             notes.append(f"{zeros} rows hold nothing but 0: they are no distribution, and shown as undefined.")
         return Recording(tuple(traces), tuple(notes))
 
-    def _chosen(self, array):
+    def _chosen(self, array: str) -> dict[str, Map]:
         return self.maps if array == ALL else {array: self.maps[array]}
 
 
-def look_at_maps(name, tensors):
+def look_at_maps(name: str, tensors: Mapping[str, Stored]) -> Maps:
     """The Maps among the Stored ``tensors``; raises Wrong where there are none, and says why not."""
     floating = {key: stored for key, stored in tensors.items() if stored.floating and 2 <= len(stored.shape) <= len(LETTERS)}
     if not floating:
@@ -93,7 +103,9 @@ def look_at_maps(name, tensors):
         raise Wrong("file", name, rule)
     check_count(name, len(floating), "arrays that may be attention maps", "Save those to look at in a file of their own.")
     check_size(name, sum(4 * prod(stored.shape) for stored in floating.values()))
-    maps, left, first = {}, [], None
+    maps: dict[str, Map] = {}
+    left: list[str] = []
+    first: Wrong | None = None
     for key in sorted(floating, key=natural):
         stored = floating[key]
         array = stored.read()
@@ -103,7 +115,7 @@ def look_at_maps(name, tensors):
             continue
         left.append(key)
         first = first or _why_none(name, key, array, stored.dtype)
-    if not maps:
+    if first is not None and not maps:
         raise first
     left += sorted(tensors.keys() - floating.keys(), key=natural)
     holds = [f"{key or 'One array'}: {shape_of(tensors[key])}, attention maps." for key in maps]
@@ -112,7 +124,7 @@ def look_at_maps(name, tensors):
     return Maps(maps, tuple(holds))
 
 
-def summing_axes(array, dtype):
+def summing_axes(array: np.ndarray, dtype: str) -> tuple[int, ...]:
     """The axes along which ``array`` holds distributions: no finite number below 0, and sums of 1, where a row is finite
     and not all 0."""
     if 0 in array.shape:
@@ -121,7 +133,7 @@ def summing_axes(array, dtype):
 
 
 @np.errstate(invalid="ignore")
-def _sums_to_one(array, axis, close):
+def _sums_to_one(array: np.ndarray, axis: int, close: float) -> bool:
     """Looked at a part after the other: the sums along a short axis are as large as the array, and most axes fail at once."""
     rows = np.moveaxis(array, axis, -1).reshape(
         *(n for i, n in enumerate(array.shape) if n > 1 and i != axis), array.shape[axis]
@@ -140,7 +152,7 @@ def _sums_to_one(array, axis, close):
     return bool(seen)
 
 
-def arrangements(maps):
+def arrangements(maps: Sequence[Map]) -> tuple[str, ...]:
     """All readings of the axes of these maps, "N H L S", the likeliest first.
 
     One axis is S, along which every map sums to 1; L and the rest are any of the others. L is likelier as long as S is, and as
@@ -150,7 +162,7 @@ def arrangements(maps):
     shape = maps[0].array.shape
     common = set.intersection(*(set(given.axes) for given in maps))
     letters = [letter for letter in LETTERS if letter != "S" and (len(maps) == 1 or letter != "layer")]
-    found = []
+    found: list[tuple[str, ...]] = []
     for axis in common:
         for others in permutations(letters, len(shape) - 1):
             if "L" in others:
@@ -163,7 +175,7 @@ def arrangements(maps):
                 if order[order.index("L") + 1] == "L":
                     found.append(order)
 
-    def unlikely(order):
+    def unlikely(order: tuple[str, ...]) -> tuple[bool, bool, bool, int, list[int]]:
         places = [LETTERS.index(letter) for letter in order]
         inversions = sum(a > b for i, a in enumerate(places) for b in places[i + 1 :])
         rank = ("H", "N", "layer")
@@ -179,33 +191,33 @@ def arrangements(maps):
     return tuple(" ".join(order) for order in sorted(found, key=unlikely))
 
 
-def undefined_where_zero(weights):
+def undefined_where_zero(weights: Float[np.ndarray, "*axes S"]) -> tuple[Float[np.ndarray, "*axes S"], int]:
     """(``weights`` with NaN in rows that hold nothing but 0, how many those are): some libraries leave 0 where a query has no key."""
     zero = (weights == 0).all(axis=-1)
     count = int(zero.sum())
     return (np.where(zero[..., None], np.nan, weights).astype(weights.dtype) if count else weights), count
 
 
-def natural(name):
+def natural(name: str) -> tuple[str, list[tuple[int, str, str]]]:
     """A key that sorts "layer 2" before "layer 10"."""
     parts = re.split(r"(\d+)", name)  # every other one is a number, of any length
     numbers = [part.lstrip("0") for part in parts[1::2]]
     return parts[0], [(len(number), number, rest) for number, rest in zip(numbers, parts[2::2], strict=True)]
 
 
-def _together(maps):
+def _together(maps: Collection[Map]) -> bool:
     shapes = {given.array.shape for given in maps}
     deep = any(given.array.ndim == len(LETTERS) for given in maps)
     return len(shapes) == 1 and not deep and bool(set.intersection(*(set(given.axes) for given in maps)))
 
 
-def _tokens(shape, queries, keys):
+def _tokens(shape: Sequence[int], queries: TokenLists | None, keys: TokenLists | None) -> Tokens:
     N, _, L, S = shape
     padding = None if queries is None else _padding(queries, N, L)
     return Tokens.of(N, L, S, queries, keys, padding, one_sequence=L == S)
 
 
-def _padding(queries, N, L):
+def _padding(queries: TokenLists, N: int, L: int) -> Bool[np.ndarray, "N L"] | None:
     """[N, L] True for tokens that say of themselves that they are padding; None where there is none, or the tokens do not fit."""
     padding = [[token in PADS for token in item] for item in queries]
     if [len(item) for item in padding] != [L] * N or not any(map(any, padding)):
@@ -213,7 +225,7 @@ def _padding(queries, N, L):
     return np.array(padding)
 
 
-def _sums(chosen):
+def _sums(chosen: Mapping[str, Map]) -> str:
     common = sorted(set.intersection(*(set(given.axes) for given in chosen.values())))
     if len(common) == 1:
         return f"Every row sums to 1 along axis {common[0]} alone, so that axis is S. Nothing in the numbers tells the others apart."
@@ -223,7 +235,7 @@ def _sums(chosen):
     )
 
 
-def _why_none(name, key, array, dtype):
+def _why_none(name: str, key: str, array: np.ndarray, dtype: str) -> Wrong:
     try:
         if array.size == 0:
             raise Wrong("weights", Shape(array.shape), "must have no empty axis.")

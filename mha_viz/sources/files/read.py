@@ -1,21 +1,25 @@
 """Bytes or a path in, named tensors, a text or a Recording out: nothing in a file is run, and nothing larger than stated is read."""
 
+from os import PathLike
 from pathlib import Path
+from typing import TypeAlias
 
 from mha_viz.core.rules import Wrong
-from mha_viz.recording import HELD, is_recording, recording_of, recording_of_npz
+from mha_viz.recording import HELD, Recording, is_recording, recording_of, recording_of_npz
 from mha_viz.stored.numpy_files import stored_npy, stored_npz, zip_of
 from mha_viz.stored.safetensors_files import begins_as_safetensors, stored_safetensors
-from mha_viz.stored.stored import check_size, reading
+from mha_viz.stored.stored import Stored, check_size, reading
 from mha_viz.stored.torch_files import stored_stream, stored_zip
 
 LARGEST_TEXT = 4 * 2**20  # bytes
 OPENED = "a recording, .safetensors, .npy, .npz, .pt (saved by torch.save), or tokens as text or JSON"
+Data: TypeAlias = bytes | str | PathLike[str]  # a file's bytes, or its path
+Content: TypeAlias = Recording | dict[str, Stored] | str
 BINARY = (".safetensors", ".npy", ".npz", ".pt", ".pth", ".bin", ".ckpt")
 
 
-def read_file(name, data):
-    """(form, content) of a file: ("recording", Recording), ("tensors", {name: Stored}) or ("text", str).
+def read_file(name: str, data: Data) -> Content:
+    """The content of a file: a Recording, its tensors as {name: Stored}, or a text.
 
     ``data`` are bytes or a path. Raises Wrong, with ``name``, for whatever cannot be read.
     """
@@ -30,40 +34,40 @@ def read_file(name, data):
             check_size(name, size)
         tensors, metadata = stored_safetensors(name, data, size)
         if not is_recording(metadata):
-            return "tensors", tensors
-        return "recording", recording_of(name, tensors, metadata, size)
+            return tensors
+        return recording_of(name, tensors, metadata, size)
     if start.startswith(b"\x93NUMPY"):
-        return "tensors", {"": stored_npy(name, data, size)}
+        return {"": stored_npy(name, data, size)}
     if start.startswith((b"PK\x03\x04", b"PK\x05\x06")):  # with members, and without
         return _zip(name, data, size)
     if start.startswith(b"\x80"):  # a pickle, as torch.save wrote before 1.6
-        return "tensors", stored_stream(name, data, size)
-    return "text", _text(name, data, size)
+        return stored_stream(name, data, size)
+    return _text(name, data, size)
 
 
-def _start(name, path):
+def _start(name: str, path: Path) -> bytes:
     if not path.is_file():
         raise Wrong("file", name, "is no file.")
     with open(path, "rb") as file:
         return file.read(16)
 
 
-def _zip(name, data, size):
+def _zip(name: str, data: bytes | Path, size: int) -> Content:
     """A Recording or the tensors of an ``.npz``, or those of what ``torch.save`` wrote."""
     archive = zip_of(name, data)  # open as long as its tensors are at hand
     members = archive.namelist()
     if any(member.rpartition("/")[2] == "data.pkl" for member in members):
         if isinstance(data, bytes):
             check_size(name, size)
-        return "tensors", stored_zip(name, data, archive, size)
+        return stored_zip(name, data, archive, size)
     if any(not member.endswith(".npy") for member in members):
         raise Wrong("file", name, f"is a zip archive of something else. What can be opened is {OPENED}.")
     if f"{HELD}.npy" in members:
-        return "recording", recording_of_npz(name, archive, size)
-    return "tensors", stored_npz(name, archive, size)
+        return recording_of_npz(name, archive, size)
+    return stored_npz(name, archive, size)
 
 
-def _text(name, data, size):
+def _text(name: str, data: bytes | Path, size: int) -> str:
     suffix = Path(str(name)).suffix.lower()
     if suffix in BINARY:
         raise Wrong(
@@ -87,6 +91,6 @@ def _text(name, data, size):
     return text
 
 
-def shape_of(stored):
+def shape_of(stored: Stored) -> str:
     """ "[2, 3] float32"."""
     return f"{list(stored.shape)} {stored.dtype}"

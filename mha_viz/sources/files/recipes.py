@@ -10,18 +10,30 @@
 A bias that is missing is 0. A bias of k changes no weight: it adds the same to a query's scores for every key.
 """
 
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from math import prod
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from mha_viz.core.rules import Shape, Wrong, divisors
 from mha_viz.sources.files.sites import MULTIHEAD, PACKED
 
+if TYPE_CHECKING:
+    from mha_viz.sources.files.sites import Site
+
 OUT_IN, IN_OUT = "[out, in]", "[in, out]"
 ORDERS = tuple(", ".join(order) for order in permutations("qkv"))
 PER_HEAD = "q, k, v of each head in turn"
+
+
+Pair: TypeAlias = tuple[np.ndarray, np.ndarray | None]  # W [out, in], b [out] or None
+Arrays: TypeAlias = Mapping[str, np.ndarray]  # by role
+Shapes: TypeAlias = Mapping[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,13 +43,13 @@ class Projections:
     ``v`` and ``o`` are None where the file does not hold them.
     """
 
-    q: tuple
-    k: tuple
-    v: tuple | None
-    o: tuple | None
+    q: Pair
+    k: Pair
+    v: Pair | None
+    o: Pair | None
 
 
-def layouts(site, shapes):
+def layouts(site: Site, shapes: Shapes) -> tuple[str, ...]:
     """The layouts that the shapes of a layer's arrays allow, the one that is usual for their names first.
 
     ``shapes`` are by role. A layout in which q, k and v read vectors of one width is preferred, where names speak for it as well.
@@ -62,8 +74,9 @@ def layouts(site, shapes):
         rule = f"holds projections that do not fit each other in any layout: {held}."
         raise Wrong(site.name or site.names[first], Shape(shapes[first]), rule)
     misfits = {layout: _bias_that_does_not_fit(site, shapes, turned[layout]) for layout in fitting}
-    if all(misfits.values()):
-        raise misfits[fitting[0]]
+    first_misfit = misfits[fitting[0]]
+    if first_misfit is not None and all(misfits.values()):
+        raise first_misfit
     fitting = tuple(layout for layout in fitting if not misfits[layout])
     if site.recipe != PACKED and len(fitting) == 2:
         one_width = [
@@ -76,7 +89,7 @@ def layouts(site, shapes):
     return fitting
 
 
-def _check_kernels(site, shapes):
+def _check_kernels(site: Site, shapes: Shapes) -> None:
     """Raises Wrong where kernels of three axes, [E, H, D] and on the way out [H, Dv, E], have heads of other sizes or numbers."""
     heads, D = shapes["q.weight"][1:]
     for role in ("k.weight", "v.weight"):
@@ -100,7 +113,7 @@ def _check_kernels(site, shapes):
         raise Wrong(site.names["o.weight"], Shape(out), rule)
 
 
-def _bias_that_does_not_fit(site, shapes, turned):
+def _bias_that_does_not_fit(site: Site, shapes: Shapes, turned: Shapes) -> Wrong | None:
     """A Wrong for a bias that has another number for each row of its matrix than one; None where all fit."""
     for role, shape in shapes.items():
         part, _, leaf = role.partition(".")
@@ -112,7 +125,7 @@ def _bias_that_does_not_fit(site, shapes, turned):
     return None
 
 
-def head_counts(site, shapes, layout):
+def head_counts(site: Site, shapes: Shapes, layout: str) -> list[int]:
     """Every ``num_heads`` that these shapes allow, ascending."""
     if site.recipe == MULTIHEAD:
         return divisors(shapes["out_proj.weight"][0])
@@ -121,7 +134,7 @@ def head_counts(site, shapes, layout):
     return _heads(*_rows(site, _turned(shapes, layout)))
 
 
-def _heads(rows, keys, values):
+def _heads(rows: int, keys: int, values: int) -> list[int]:
     """Every num_heads for q, k and v of so many rows: D = rows / H divides k's into G groups, G divides H, and v is as many groups."""
     found = []
     for H in divisors(rows):
@@ -131,13 +144,13 @@ def _heads(rows, keys, values):
     return found
 
 
-def equal_thirds(site, shapes, layout):
+def equal_thirds(site: Site, shapes: Shapes, layout: str) -> bool:
     """True for a packed matrix whose q, k and v are of one size, so that their order cannot be told."""
     return site.recipe == PACKED and len(set(_rows(site, _turned(shapes, layout)))) == 1
 
 
-def convert(site, tensors, layout=OUT_IN, order="q, k, v", num_heads=None):
-    """The Projections of a layer; ``tensors`` are its arrays by role. ``num_heads`` is needed for PER_HEAD alone."""
+def convert(site: Site, tensors: Arrays, layout: str = OUT_IN, order: str = "q, k, v", num_heads: int = 1) -> Projections:
+    """The Projections of a layer; ``tensors`` are its arrays by role. ``num_heads`` tells PER_HEAD alone."""
     if site.recipe == MULTIHEAD:
         return _own(tensors)
     matrices = {}
@@ -149,29 +162,34 @@ def convert(site, tensors, layout=OUT_IN, order="q, k, v", num_heads=None):
         if array.ndim == 3:
             array = array.reshape(-1, array.shape[2]) if part == "o" else array.reshape(array.shape[0], -1)  # [in, out]
         matrices[role] = array.T if layout == IN_OUT else array  # [out, in]
-    o = _pair(matrices, "o")
+    v, o = (_pair(matrices, part) if f"{part}.weight" in matrices else None for part in "vo")
     if site.recipe != PACKED:
-        return Projections(*(_pair(matrices, part) for part in "qkv"), o)
+        return Projections(_pair(matrices, "q"), _pair(matrices, "k"), v, o)
     W, b = _pair(matrices, "qkv")
     parts = _split(W, _rows(site, {role: array.shape for role, array in matrices.items()}), order, num_heads)
     added = (None,) * 3 if b is None else _split(b, [len(part) for part in parts], order, num_heads)
-    return Projections(*zip(parts, added, strict=True), o)
+    return Projections(*_pairs(parts, added), o)
 
 
-def _own(tensors):
+def _own(tensors: Arrays) -> Projections:
     """nn.MultiheadAttention's, seen as four projections."""
     packed = "in_proj_weight" in tensors
     parts = np.split(tensors["in_proj_weight"], 3) if packed else [tensors[f"{x}_proj_weight"] for x in "qkv"]
     added = np.split(tensors["in_proj_bias"], 3) if "in_proj_bias" in tensors else (None,) * 3
-    return Projections(*zip(parts, added, strict=True), (tensors["out_proj.weight"], tensors.get("out_proj.bias")))
+    return Projections(*_pairs(parts, added), (tensors["out_proj.weight"], tensors.get("out_proj.bias")))
 
 
-def _pair(matrices, part):
-    W = matrices.get(f"{part}.weight")
-    return None if W is None else (W, matrices.get(f"{part}.bias"))
+def _pair(matrices: Arrays, part: str) -> Pair:
+    return matrices[f"{part}.weight"], matrices.get(f"{part}.bias")
 
 
-def _split(array, rows, order, num_heads):
+def _pairs(weights: Sequence[np.ndarray], biases: Sequence[np.ndarray | None]) -> tuple[Pair, Pair, Pair]:
+    """The pairs of q, k and v."""
+    q, k, v = zip(weights, biases, strict=True)
+    return q, k, v
+
+
+def _split(array: np.ndarray, rows: Sequence[int], order: str, num_heads: int) -> list[np.ndarray]:
     """q, k, v of a packed array [3·H·D or less, …]."""
     if order == PER_HEAD:
         heads = array.reshape(num_heads, 3, -1, *array.shape[1:])  # [H, 3, D, …]
@@ -182,7 +200,7 @@ def _split(array, rows, order, num_heads):
     return [parts[letter] for letter in "qkv"]
 
 
-def _turned(shapes, layout):
+def _turned(shapes: Shapes, layout: str) -> dict[str, tuple[int, ...]]:
     """The shapes of the matrices as [out, in]; kernels of three axes as they are flattened."""
     turned = {}
     for role, shape in shapes.items():
@@ -193,7 +211,7 @@ def _turned(shapes, layout):
     return turned
 
 
-def _rows(site, turned):
+def _rows(site: Site, turned: Shapes) -> tuple[int, int, int]:
     """How many rows make q, k and v."""
     if site.recipe != PACKED:
         keys = turned["k.weight"][0]
@@ -203,7 +221,7 @@ def _rows(site, turned):
     return queries, (rows - queries) // 2, (rows - queries) // 2
 
 
-def _fits(site, turned):
+def _fits(site: Site, turned: Shapes) -> bool:
     """True where some number of heads reads these matrices, [out, in] each."""
     queries, keys, values = _rows(site, turned)
     if keys < 1 or queries % keys:

@@ -1,11 +1,19 @@
 """Recordings: nothing has to be asked."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from mha_viz.core.attend import trace_of_call
 from mha_viz.core.maps import trace_of_maps
 from mha_viz.core.tokens import texts
 from mha_viz.recording import Recording
+
+if TYPE_CHECKING:
+    from mha_viz.core.trace import Trace
+    from mha_viz.sources.files.found import Answers, TokenLists
 
 
 @dataclass(frozen=True, eq=False)
@@ -13,23 +21,23 @@ class Run:
     """The content of a file that ``Recording.save`` wrote."""
 
     recording: Recording
-    kind = "recording"
+    kind: ClassVar[Literal["recording"]] = "recording"
 
     @property
-    def holds(self):
+    def holds(self) -> tuple[str, ...]:
         traces = self.recording.traces
         return (f"A recording of {len(traces)} attention call{'' if len(traces) == 1 else 's'}.", *self.recording.notes)
 
-    def ask(self, answers):
+    def ask(self, answers: Mapping[str, object]) -> tuple[()]:
         return ()
 
-    def open(self, name, answers, tokens, key_tokens):
+    def open(self, name: str, answers: Answers, tokens: TokenLists | None, key_tokens: TokenLists | None) -> Recording:
         if tokens is None and key_tokens is None:
             return self.recording
         return replace(self.recording, traces=tuple(named(trace, tokens, key_tokens) for trace in self.recording.traces))
 
 
-def named(trace, queries, keys):
+def named(trace: Trace, queries: TokenLists | None, keys: TokenLists | None) -> Trace:
     """The same call with other texts for its rows and columns; the extra columns keep theirs."""
     N, L, S = trace.tokens.query_padding.shape + (trace.num_positions,)
     keys = queries if keys is None and L == S else keys

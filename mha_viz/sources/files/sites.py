@@ -1,7 +1,7 @@
 """Where in a file's tensors an attention layer is, told by their names: PyTorch's own module, separate projections, packed ones."""
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mha_viz.sources.files.maps import natural
@@ -65,21 +65,21 @@ class Site:
     leaf: str = "weight"
 
     @property
-    def causal(self):
+    def causal(self) -> bool:
         """True where names speak for a causal layer."""
         return any(part in name for part in CAUSAL for name in self.names.values())
 
 
-def find_sites(names):
+def find_sites(names: Iterable[str]) -> tuple[Site, ...]:
     """Every Site among these tensors' names, in their natural order."""
     dotted = {name.replace("/", "."): name for name in names}
     ordered = sorted(dotted)
-    found = {}
+    found: dict[str, Site] = {}
     for path in sorted(dotted, key=natural):
         stem, _, last = path.rpartition(".")
         if last in ("in_proj_weight", "q_proj_weight") and _join(stem, "out_proj.weight") in dotted:
             roles = {own: _join(stem, own) for own in OWN}
-            found.setdefault(stem, _site(stem, MULTIHEAD, roles, dotted, ordered))
+            found.setdefault(stem, _site(stem, MULTIHEAD, roles, (), dotted, ordered))
         elif last in LEAVES:
             above, _, part = stem.rpartition(".")
             for triple in APART:
@@ -87,32 +87,36 @@ def find_sites(names):
                     found.setdefault(
                         above,
                         _site(
-                            above, SEPARATE, _roles(above, dict(zip("qkv", triple, strict=True)), last), dotted, ordered, last
+                            above, SEPARATE, *_roles(above, dict(zip("qkv", triple, strict=True)), last), dotted, ordered, last
                         ),
                     )
             if part in TOGETHER:
-                found.setdefault(above, _site(above, PACKED, _roles(above, {"qkv": part}, last), dotted, ordered, last))
+                found.setdefault(above, _site(above, PACKED, *_roles(above, {"qkv": part}, last), dotted, ordered, last))
     return tuple(found.values())
 
 
-def _roles(stem, parts, leaf):
-    """{role: path} of a layer's tensors, and under "o.weight" a tuple of the places where its output projection may be."""
+def _roles(stem: str, parts: Mapping[str, str], leaf: str) -> tuple[dict[str, str], tuple[str, ...]]:
+    """({role: path} of a layer's tensors, the places where its output projection may be)."""
     roles = {}
     for role, part in parts.items():
         roles[f"{role}.weight"], roles[f"{role}.bias"] = _join(stem, f"{part}.{leaf}"), _join(stem, f"{part}.{LEAVES[leaf]}")
     above = stem.rpartition(".")[0]
     after = [_join(stem, part) for part in AFTER] + [_join(above, "output.dense")]  # BERT's stands beside what it follows
-    roles["o.weight"] = tuple(f"{path}.{leaf}" for path in after)
-    return roles
+    return roles, tuple(f"{path}.{leaf}" for path in after)
 
 
-def _site(stem, recipe, roles, dotted, ordered, leaf="weight"):
-    after = roles.get("o.weight", ())
+def _site(
+    stem: str,
+    recipe: str,
+    roles: dict[str, str],
+    after: Sequence[str],
+    dotted: Mapping[str, str],
+    ordered: Sequence[str],
+    leaf: str = "weight",
+) -> Site:
     place = next((path for path in after if path in dotted), None)
-    if recipe != MULTIHEAD:
-        roles = {role: path for role, path in roles.items() if role != "o.weight"}
-        if place is not None:
-            roles |= {"o.weight": place, "o.bias": place.removesuffix(leaf) + LEAVES[leaf]}
+    if place is not None:
+        roles = roles | {"o.weight": place, "o.bias": place.removesuffix(leaf) + LEAVES[leaf]}
     used = {role: path for role, path in roles.items() if path in dotted}
     below = ordered[bisect_left(ordered, f"{stem}.") : bisect_left(ordered, f"{stem}/")] if stem else ()  # "/" follows "."
     taken = set(used.values())
@@ -120,5 +124,5 @@ def _site(stem, recipe, roles, dotted, ordered, leaf="weight"):
     return Site(stem, recipe, {role: dotted[path] for role, path in used.items()}, unused, leaf)
 
 
-def _join(stem, rest):
+def _join(stem: str, rest: str) -> str:
     return f"{stem}.{rest}" if stem else rest

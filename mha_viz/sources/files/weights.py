@@ -1,9 +1,13 @@
 """Weights: the attention layers in a state dict, run on random input, on a person's words or on a person's input."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -22,44 +26,64 @@ from mha_viz.sources.files.sites import MULTIHEAD, find_sites
 from mha_viz.sources.files.texts import vectors_of
 from mha_viz.stored.stored import FLOATING, LARGEST, check_count
 
+if TYPE_CHECKING:
+    from jaxtyping import Float, Float32
+
+    from mha_viz.core.arrays import Numbers
+    from mha_viz.core.trace import Trace
+    from mha_viz.sources.files.found import Answers, AnyQuestion, TokenLists
+    from mha_viz.sources.files.recipes import Pair, Projections, Shapes
+    from mha_viz.sources.files.sites import Site
+    from mha_viz.stored.stored import Stored
+
 ALL = "all"
 TOLD_BY = 4  # layers whose numbers are asked about a layout: more say the same
 TOGETHER = LARGEST // 4  # bytes of weights that are opened at once: a layer is held up to three times while it is run
 USUAL_HEAD = 64
+NO_ANSWERS: Answers = {}
+How: TypeAlias = tuple[str, str, int]  # a reading of weights: their layout, the order of q, k and v, num_heads
 
 
 @dataclass(frozen=True, eq=False)
 class Weights:
     """The content of a file with attention layers: ``sites`` by name, ``tensors`` by the names in the file."""
 
-    tensors: dict
-    sites: dict
+    tensors: Mapping[str, Stored]
+    sites: dict[str, Site]
     left: tuple[str, ...]
-    _kept: dict = field(default_factory=dict, repr=False)  # what was computed once
-    kind = "weights"
+    _layouts: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)  # by the name of a site, once computed
+    _told: dict[tuple[str, ...], str] = field(default_factory=dict, repr=False)  # by what was asked, and of which sites
+    kind: ClassVar[Literal["weights"]] = "weights"
 
     @property
-    def holds(self):
+    def holds(self) -> tuple[str, ...]:
         """What the layers are, and what their numbers say by themselves (of a large file, when its layers are opened)."""
-        kinds = {}
+        kinds: dict[tuple[str, str], list[str]] = {}
         for site in self.sites.values():
             kinds.setdefault((site.recipe, self._sizes(site)), []).append(site.name)
         said = [f"{_layers(names)}: {recipe}, {sizes}." for (recipe, sizes), names in kinds.items()]
         if self._bytes(self.sites.values()) <= TOGETHER:
-            if "checks" not in self._kept:
-                self._kept["checks"] = self._checked(self.sites.values())
-            said += self._kept["checks"]
+            said += self._checks
         return (*said, *self.left)
 
-    def ask(self, answers):
-        asked = []
+    @cached_property
+    def _checks(self) -> list[str]:
+        return self._checked(self.sites.values())
+
+    def ask(self, answers: Mapping[str, object]) -> tuple[AnyQuestion, ...]:
+        asked: list[AnyQuestion] = []
+        layers = ALL
         if len(self.sites) > 1:
             together = self._bytes(self.sites.values()) <= TOGETHER and bool(self._heads(self.sites.values()))
             choices = (*((ALL,) if together else ()), *self.sites)
-            asked.append(Question("layers", "Which attention layers?", choices, choices[0]))
-        chosen = self.chosen(asked[0].answered(answers) if asked else ALL)
-        asked += self.ask_layout(chosen)
-        layout = {question.field: question.answered(answers) for question in asked if question.field == "layout"}
+            which = Question("layers", "Which attention layers?", choices, choices[0])
+            asked.append(which)
+            layers = which.answered(answers)
+        chosen = self.chosen(layers)
+        layout: Answers = {}
+        for question in self.ask_layout(chosen):
+            asked.append(question)
+            layout["layout"] = question.answered(answers)
         packed = [site for site in chosen if equal_thirds(site, self.shapes(site), self._layout(site, layout))]
         if packed:
             guess = PER_HEAD if any("query_key_value" in name for name in packed[0].names.values()) else ORDERS[0]
@@ -82,39 +106,45 @@ class Weights:
             Question("seed", "Which seed draws them?", range(2**31), 7),
         )
 
-    def open(self, name, answers, tokens, key_tokens, query=None):
+    def open(
+        self,
+        name: str,
+        answers: Answers,
+        tokens: TokenLists | None,
+        key_tokens: TokenLists | None,
+        query: Numbers | None = None,
+    ) -> Recording:
         chosen = self.chosen(answers.get("layers", ALL))
         self._check_size(chosen)
-        heads = {"num_heads": self._heads(chosen, answers)[0]}  # where there is one choice alone, nobody was asked
-        given = heads | answers
+        alone: Answers = {"num_heads": self._heads(chosen, answers)[0]}  # where there is one choice alone, nobody was asked
+        given: Answers = {**alone, **answers}
         traces = tuple(
             _trace(site, self.arrays(site), self._layout(site, answers), given, Path(name).stem, tokens, key_tokens, query)
             for site in chosen
         )
         return Recording(traces, tuple(self._notes(chosen, given, tokens, query)))
 
-    def chosen(self, layers):
+    def chosen(self, layers: str) -> list[Site]:
         return list(self.sites.values()) if layers == ALL else [self.sites[layers]]
 
-    def shapes(self, site):
+    def shapes(self, site: Site) -> dict[str, tuple[int, ...]]:
         return {role: self.tensors[name].shape for role, name in site.names.items()}
 
-    def arrays(self, site):
+    def arrays(self, site: Site) -> dict[str, np.ndarray]:
         """The layer's arrays by role."""
         return {role: self.tensors[name].read() for role, name in site.names.items()}
 
-    def layouts(self, site):
-        key = "layouts", site.name
-        if key not in self._kept:
-            self._kept[key] = layouts(site, self.shapes(site))
-        return self._kept[key]
+    def layouts(self, site: Site) -> tuple[str, ...]:
+        if site.name not in self._layouts:
+            self._layouts[site.name] = layouts(site, self.shapes(site))
+        return self._layouts[site.name]
 
-    def _layout(self, site, answers):
+    def _layout(self, site: Site, answers: Answers) -> str:
         """The layout that was answered, where this layer's shapes allow it; else the one that they tell."""
         fitting = self.layouts(site)
         return answers["layout"] if answers.get("layout") in fitting else fitting[0]
 
-    def ask_layout(self, sites):
+    def ask_layout(self, sites: Sequence[Site]) -> list[Question[str]]:
         """[the Question of the layout], [] where shapes or names tell it."""
         open_ = [site for site in sites if len(self.layouts(site)) > 1]
         if not open_:
@@ -125,11 +155,11 @@ class Weights:
         )
         return [Question("layout", text, (OUT_IN, IN_OUT), self.layouts(open_[0])[0], self._tell_layout(open_))]
 
-    def _heads(self, sites, answers=MappingProxyType({})):
+    def _heads(self, sites: Iterable[Site], answers: Answers = NO_ANSWERS) -> list[int]:
         counts = [set(head_counts(site, self.shapes(site), self._layout(site, answers))) for site in sites]
         return sorted(set.intersection(*counts))
 
-    def _ask_heads(self, heads):
+    def _ask_heads(self, heads: Sequence[int]) -> Question[int]:
         width = max(heads)
         guess = width // USUAL_HEAD if width % USUAL_HEAD == 0 and width > USUAL_HEAD and width // USUAL_HEAD in heads else None
         text = f"How many heads? A state_dict does not say; num_heads divides {width}."
@@ -138,11 +168,11 @@ class Weights:
             check += f" The guess is heads of {USUAL_HEAD}, as most models have."
         return Question("num_heads", text, tuple(heads), guess, check)
 
-    def _tell_layout(self, sites):
+    def _tell_layout(self, sites: Sequence[Site]) -> str:
         return self._tell("layout", sites, lambda site: {layout: (layout, ORDERS[0], 1) for layout in self.layouts(site)})
 
-    def _tell_order(self, sites, answers):
-        def readings(site):
+    def _tell_order(self, sites: Sequence[Site], answers: Answers) -> str:
+        def readings(site: Site) -> dict[str, How]:
             kept = self._layout(site, answers)
             orders = {f"{order}": (kept, order, 1) for order in ORDERS}
             heads = head_counts(site, self.shapes(site), kept)
@@ -150,35 +180,35 @@ class Weights:
 
         return self._tell(f"order {answers}", sites, readings)
 
-    def _tell(self, what, sites, readings):
+    def _tell(self, what: str, sites: Sequence[Site], readings: Callable[[Site], dict[str, How]]) -> str:
         some = sites[:: math.ceil(len(sites) / TOLD_BY)]
         key = what, *(site.name for site in some)
-        if key not in self._kept:
+        if key not in self._told:
             self._check_size(some)
             layers = []
             for site in some:
                 arrays = self.arrays(site)
                 layers.append({name: convert(site, arrays, *how) for name, how in readings(site).items()})
-            self._kept[key] = tell(layers)
-        return self._kept[key]
+            self._told[key] = tell(layers)
+        return self._told[key]
 
-    def _sizes(self, site):
+    def _sizes(self, site: Site) -> str:
         return ", ".join(
             f"{role.removesuffix('.weight')} {list(shape)}" for role, shape in self.shapes(site).items() if len(shape) > 1
         )
 
-    def _bytes(self, sites):
+    def _bytes(self, sites: Iterable[Site]) -> int:
         return sum(4 * math.prod(self.tensors[name].shape) for site in sites for name in site.names.values())
 
-    def _check_size(self, sites):
+    def _check_size(self, sites: Collection[Site]) -> None:
         if self._bytes(sites) > TOGETHER:
             raise Wrong(
                 "layers", len(sites), f"would take {self._bytes(sites):,} bytes; at most {TOGETHER:,} are opened at once."
             )
 
-    def _checked(self, sites, answers=MappingProxyType({})):
+    def _checked(self, sites: Iterable[Site], answers: Answers = NO_ANSWERS) -> list[str]:
         """Sentences about the weights of these layers; what is true of several is said once."""
-        said = {}
+        said: dict[str, list[str]] = {}
         for site in sites:
             how = self._layout(site, answers), answers.get("packed", ORDERS[0]), answers.get("num_heads", 1)
             projections = convert(site, self.arrays(site), *how)
@@ -186,7 +216,9 @@ class Weights:
                 said.setdefault(sentence, []).append(site.name)
         return [f"{_layers(names)}: {sentence}" if any(names) else sentence for sentence, names in said.items()]
 
-    def _notes(self, chosen, answers, tokens, query):
+    def _notes(
+        self, chosen: Sequence[Site], answers: Answers, tokens: TokenLists | None, query: Numbers | None
+    ) -> Iterator[str]:
         if query is not None:
             yield "Your weights, your input."
         elif tokens is not None:
@@ -202,12 +234,14 @@ class Weights:
             yield "Where the model rotates q and k by position, or adds a bias by position, that is missing here: weights do not hold it."
 
 
-def look_at_weights(file, tensors):
+def look_at_weights(file: str, tensors: Mapping[str, Stored]) -> Weights | None:
     """The Weights among the Stored ``tensors`` of a ``file``, None where no name is that of an attention layer.
 
     Raises Wrong where there are such names and no layer's shapes fit each other, or too many layers.
     """
-    sites, left, first = {}, [], None
+    sites: dict[str, Site] = {}
+    left: list[str] = []
+    first: Wrong | None = None
     named = find_sites(tensors)
     check_count(file, len(named), "attention layers", "Save the state_dict of those to look at.")
     for site in named:
@@ -225,7 +259,7 @@ def look_at_weights(file, tensors):
     return Weights(tensors, sites, tuple(left)) if sites else None
 
 
-def _check_types(site, tensors):
+def _check_types(site: Site, tensors: Mapping[str, Stored]) -> None:
     for name in site.names.values():
         if not tensors[name].floating:
             raise Wrong(
@@ -235,14 +269,14 @@ def _check_types(site, tensors):
             )
 
 
-def _check_own(shapes):
+def _check_own(shapes: Shapes) -> None:
     """Raises Wrong where nn.MultiheadAttention would not take these shapes."""
     if len(shapes.get("out_proj.weight", ())) == 2:
-        shapes = {name: (length,) for name, length in _bias_lengths(shapes).items()} | shapes
+        shapes = {**{name: (length,) for name, length in _bias_lengths(shapes).items()}, **shapes}
     check_shapes(shapes)
 
 
-def _bias_lengths(shapes):
+def _bias_lengths(shapes: Shapes) -> dict[str, int]:
     """The lengths of nn.MultiheadAttention's two biases, where one of them is among the ``shapes``: the other is 0 then."""
     if "in_proj_bias" not in shapes and "out_proj.bias" not in shapes:
         return {}
@@ -250,13 +284,22 @@ def _bias_lengths(shapes):
     return {"in_proj_bias": 3 * E, "out_proj.bias": E}
 
 
-def _complete(tensors):
+def _complete(tensors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """nn.MultiheadAttention's weights with zeros for the one of its two biases that is missing."""
     shapes = {name: array.shape for name, array in tensors.items()}
-    return {name: np.zeros(length, np.float32) for name, length in _bias_lengths(shapes).items()} | tensors
+    return {**{name: np.zeros(length, np.float32) for name, length in _bias_lengths(shapes).items()}, **tensors}
 
 
-def _trace(site, arrays, layout, answers, stem, tokens, key_tokens, query):
+def _trace(
+    site: Site,
+    arrays: Mapping[str, np.ndarray],
+    layout: str,
+    answers: Answers,
+    stem: str,
+    tokens: TokenLists | None,
+    key_tokens: TokenLists | None,
+    query: Numbers | None,
+) -> Trace:
     """The Trace of one layer."""
     name, H = site.name or stem, answers["num_heads"]
     if site.recipe == MULTIHEAD:
@@ -272,7 +315,7 @@ def _trace(site, arrays, layout, answers, stem, tokens, key_tokens, query):
     return trace_of_call(_as_call(given, H, batch, name))
 
 
-def _as_layer(given, num_heads):
+def _as_layer(given: Projections, num_heads: int) -> Layer | None:
     """The Layer with these projections; None where heads are grouped, are no E / H wide, or something is missing."""
     if given.v is None or given.o is None:
         return None
@@ -291,7 +334,7 @@ def _as_layer(given, num_heads):
     return Layer.from_state_dict(weights, num_heads)
 
 
-def _as_call(given, num_heads, batch, name):
+def _as_call(given: Projections, num_heads: int, batch: Batch, name: str) -> Call:
     """The Call of these projections on this batch: grouped heads stay grouped."""
     D = len(given.q[0]) // num_heads
     groups = len(given.k[0]) // D
@@ -305,43 +348,49 @@ def _as_call(given, num_heads, batch, name):
     return Call(q, k, v, mask, None, weight, bias, batch.tokens(), name)
 
 
-def _project(pair, x, heads):
+def _project(pair: Pair, x: Float[np.ndarray, "N L E"], heads: int) -> Float32[np.ndarray, "N heads L D"]:
     W, b = pair
     y = x.astype(np.float32) @ W.T.astype(np.float32) + (0 if b is None else b.astype(np.float32))  # [N, L, heads·D]
     return y.reshape(*y.shape[:2], heads, -1).swapaxes(1, 2)  # [N, heads, L, D]
 
 
-def _input(widths, answers, tokens, key_tokens, query):
+def _input(
+    widths: tuple[int, int, int],
+    answers: Answers,
+    tokens: TokenLists | None,
+    key_tokens: TokenLists | None,
+    query: Numbers | None,
+) -> Batch:
     """The Batch of a person's input or tokens, or of random ones; keys are a sequence of their own where their width differs."""
     import torch
 
     generator = torch.Generator().manual_seed(answers["seed"])
 
-    def random(N, length, width):
+    def random(N: int, length: int, width: int) -> Float32[np.ndarray, "N L E"]:
         return torch.randn(N, length, width, generator=generator).numpy()  # [N, L, E]
 
     E, kdim, vdim = widths
     query_padding = key_padding = None
     if query is not None:
-        query = as_array("query", query)
-        query = query[None] if query.ndim == 2 else query  # [N, L, E]
-        if query.ndim != 3 or query.shape[-1] != E:
-            raise Wrong("query", Shape(query.shape), f"must be [N, L, E] or [L, E], where E is the layer's, {E}.")
+        x = as_array("query", query)
+        x = x[None] if x.ndim == 2 else x  # [N, L, E]
+        if x.ndim != 3 or x.shape[-1] != E:
+            raise Wrong("query", Shape(x.shape), f"must be [N, L, E] or [L, E], where E is the layer's, {E}.")
     elif tokens is not None:
-        query, tokens, query_padding = vectors_of(tokens, E)
+        x, tokens, query_padding = vectors_of(tokens, E)
     else:
-        query = random(1, answers["seq_len"], E)
+        x = random(1, answers["seq_len"], E)
     key = value = None
     if not kdim == vdim == E:
         if key_tokens is not None:
             key, key_tokens, key_padding = vectors_of(key_tokens, kdim)
         else:
-            key = random(len(query), query.shape[1], kdim)
-        value = random(*key.shape[:2], vdim) if vdim != kdim else None
+            key = random(len(x), x.shape[1], kdim)
+        value = random(len(key), key.shape[1], vdim) if vdim != kdim else None
     else:
         key_padding, key_tokens = query_padding, None
     return Batch(
-        query,
+        x,
         key,
         value,
         key_padding,
@@ -353,7 +402,7 @@ def _input(widths, answers, tokens, key_tokens, query):
     )
 
 
-def _layers(names):
+def _layers(names: Sequence[str]) -> str:
     """ "a", "a and 11 more"."""
     named = names[0] or "One layer"
     return named if len(names) == 1 else f"{named} and {len(names) - 1} more"

@@ -1,13 +1,24 @@
 """Texts as the tokens that a model reads: each with its own readable text, and the word that it belongs to."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from mha_viz.core.rules import Wrong
 
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Int
+
+    from mha_viz.sources.pretrained.library import NumbersOf, TokenizedText, Tokenizer
+    from mha_viz.sources.pretrained.load import Loaded
+
 DIGITS = 10  # of a word that may be the number of a token
+T = TypeVar("T")
 PAD = "<pad>"  # where the tokenizer has no name for it
 
 
@@ -20,15 +31,15 @@ class Encoded:
     per item the (first position, text) of each word, special tokens and padding standing for themselves.
     """
 
-    ids: np.ndarray
-    types: np.ndarray | None
-    padding: np.ndarray
-    special: np.ndarray
+    ids: Int[np.ndarray, "N L"]
+    types: Int[np.ndarray, "N L"] | None
+    padding: Bool[np.ndarray, "N L"]
+    special: Bool[np.ndarray, "N L"]
     texts: tuple[tuple[str, ...], ...]
     words: tuple[tuple[tuple[int, str], ...], ...]
 
 
-def encode(loaded, lines, pairs=()):
+def encode(loaded: Loaded, lines: Sequence[str], pairs: Sequence[str] = ()) -> Encoded:
     """The Encoded of these lines, each with its pair where there are any.
 
     There is padding enough that every item can be brought to the same number of words, as far as the model has positions. Raises
@@ -55,7 +66,7 @@ def encode(loaded, lines, pairs=()):
     filler = _first(tokenizer.pad_token_id, tokenizer.eos_token_id, 0)
     pad = _first(tokenizer.pad_token, PAD)
 
-    def padded(key, value):
+    def padded(key: NumbersOf, value: int) -> Int[np.ndarray, "N L"]:
         return np.array([one[key] + [value] * (L - len(one[key])) for one in read])  # [N, L]
 
     return Encoded(
@@ -68,7 +79,7 @@ def encode(loaded, lines, pairs=()):
     )
 
 
-def numbered(loaded, lines, pairs=()):
+def numbered(loaded: Loaded, lines: Sequence[str], pairs: Sequence[str] = ()) -> Encoded:
     """The Encoded of lines where there is no tokenizer: numbers as the tokens that they are, other words by the order in which they first
     appear. Raises Wrong for a number that is no token, for more words than there are tokens, and for pairs."""
     if pairs:
@@ -100,7 +111,7 @@ def numbered(loaded, lines, pairs=()):
     return Encoded(read, None, padding, np.zeros_like(padding), texts, tuple(tuple(enumerate(item)) for item in texts))
 
 
-def readable(tokenizer, tokens):
+def readable(tokenizer: Tokenizer, tokens: Sequence[str]) -> list[str]:
     """The tokens as texts: bytes as the letters that they are, and a space at the beginning as a space.
 
     Byte-level BPE (Radford et al., Language Models are Unsupervised Multitask Learners, 2019, section 2.2) writes each byte as a
@@ -112,14 +123,14 @@ def readable(tokenizer, tokens):
     if "ByteLevel" in decoder:
         table = _bytes_of_letters()
 
-        def text(token):
+        def text(token: str) -> str:
             if not all(letter in table for letter in token):
                 return token
             return bytes(table[letter] for letter in token).decode("utf-8", "backslashreplace")
 
     elif "▁" in decoder:
 
-        def text(token):
+        def text(token: str) -> str:
             return token.replace("▁", " ")
 
     else:
@@ -128,41 +139,45 @@ def readable(tokenizer, tokens):
 
 
 @cache
-def _bytes_of_letters():
+def _bytes_of_letters() -> dict[str, int]:
     """{letter: byte} of byte-level BPE: printable Latin-1 stands for itself, the other bytes, in order, for the letters from U+0100."""
     plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(0x100) if byte not in plain]
     return {chr(byte): byte for byte in plain} | {chr(0x100 + i): byte for i, byte in enumerate(others)}
 
 
-def _words(one, texts):
+def _words(one: TokenizedText, texts: Sequence[str]) -> list[tuple[int, str]]:
     """[(first position, text)] of the words of one item, special tokens standing for themselves."""
-    words, spans = [], []  # spans: [which text, from, to] of each word; a special token's own text
+    words: list[int] = []
+    spans: list[list[int] | str] = []  # [which text, from, to] of each word; a special token's own text
+    span: list[int] = []  # of the last word
     tokens, offsets, of_word, of_text = one.tokens(), one["offset_mapping"], one.word_ids(), one.sequence_ids()
-    before = None
+    before: tuple[int, int | None] | None = None
     for place, (start, end) in enumerate(offsets):
-        if of_text[place] is None or one["special_tokens_mask"][place]:
+        side = of_text[place]
+        if side is None or one["special_tokens_mask"][place]:
             words.append(place)
             spans.append(tokens[place])
             before = None
             continue
-        text, here = texts[of_text[place]], (of_text[place], of_word[place])
-        between = text[spans[-1][2] : start] + text[start:end][:1] if before == here else " "
+        text, here = texts[side], (side, of_word[place])
+        between = text[span[2] : start] + text[start:end][:1] if before == here else " "
         if not any(map(str.isspace, between)):
-            spans[-1][2] = end
+            span[2] = end
         else:
             words.append(place)
-            spans.append([of_text[place], start, end])
+            span = [side, start, end]
+            spans.append(span)
         before = here
-    told = [span if isinstance(span, str) else _inside(texts[span[0]][span[1] : span[2]]) for span in spans]
+    told = [part if isinstance(part, str) else _inside(texts[part[0]][part[1] : part[2]]) for part in spans]
     return list(zip(words, told, strict=True))
 
 
-def _inside(text):
+def _inside(text: str) -> str:
     return text.strip() or text
 
 
-def _check_length(loaded, lines, pairs, read):
+def _check_length(loaded: Loaded, lines: Sequence[str], pairs: Sequence[str], read: Sequence[TokenizedText]) -> None:
     longest = max(len(one["input_ids"]) for one in read)
     if loaded.positions is None or longest <= loaded.positions:
         return
@@ -176,7 +191,7 @@ def _check_length(loaded, lines, pairs, read):
     raise Wrong(argument, value, rule, nearest)
 
 
-def _cut(line, one, most):
+def _cut(line: str, one: TokenizedText, most: int) -> str:
     """``line`` with so many tokens less that it comes to ``most``, or to fewer where that would cut a word."""
     surplus = len(one["input_ids"]) - most
     if surplus <= 0:
@@ -186,5 +201,5 @@ def _cut(line, one, most):
     return cut.rsplit(maxsplit=1)[0] if not line[len(cut)].isspace() and len(cut.split()) > 1 else cut
 
 
-def _first(*values):
+def _first(*values: T | None) -> T:
     return next(value for value in values if value is not None)

@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,12 +13,12 @@ HUB = re.compile(r"(?!.*(--|\.\.))[A-Za-z0-9_]([\w.-]*\w)?(/[A-Za-z0-9_]([\w.-]*
 LONGEST = 96  # letters of such a name
 
 
-def names_folder(name):
+def names_folder(name: str) -> bool:
     """Whether a model's ``name`` means a folder: whatever cannot be a name on the hub. A folder here is ``./model``, never ``model``."""
     return len(name) > LONGEST or not HUB.fullmatch(name)
 
 
-def served_folder(name):
+def served_folder(name: str) -> Path | None:
     """The folder of this ``name`` at or below one that whoever serves the app has named, None where there is none.
 
     Nothing outside of these is looked at: a name that leads out of them is compared as text.
@@ -29,13 +30,13 @@ def served_folder(name):
     return None
 
 
-def own_folder(name):
+def own_folder(name: str) -> Path | None:
     """The folder of this ``name``, wherever it is; None where there is none."""
     folder = os.path.abspath(os.path.expanduser(name))
     return Path(folder) if is_folder(folder) else None
 
 
-def is_folder(path):
+def is_folder(path: str | Path) -> bool:
     try:
         return Path(path).is_dir()
     except OSError:  # too long a name, or a folder above it that may not be looked into
@@ -43,7 +44,7 @@ def is_folder(path):
 
 
 @contextmanager
-def reading(name):
+def reading(name: str) -> Iterator[None]:
     """What the system refuses while the folder of the model ``name`` is read is told as a Wrong."""
     try:
         yield

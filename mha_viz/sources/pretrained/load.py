@@ -1,16 +1,26 @@
 """A model and its tokenizer, from a folder on this machine: nothing is fetched, and no code that comes with a model is run."""
 
+from __future__ import annotations
+
 import re
 import threading
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, NotRequired, TypedDict
 
 from mha_viz.core.budget import BUDGET
 from mha_viz.core.rules import Wrong
 from mha_viz.sources.pretrained.folders import names_folder, own_folder, reading, served_folder
 from mha_viz.sources.pretrained.library import INSTALL, transformers
 from mha_viz.sources.pretrained.shipped import PACKAGES, shipped_models
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from torch import nn
+
+    from mha_viz.sources.pretrained.library import Config, FromFolder, Tokenizer
 
 ALONE = threading.RLock()  # loading and recording change what the whole process, or the model, shares
 SIXTEEN = ("float16", "bfloat16")
@@ -21,6 +31,14 @@ NUMBERED = (
 )
 
 
+class Options(TypedDict):
+    """How a folder is read."""
+
+    local_files_only: bool
+    trust_remote_code: bool
+    gguf_file: NotRequired[str]
+
+
 @dataclass(frozen=True, eq=False)
 class Loaded:
     """A model that is ready to run, in float32 and eval mode, and its tokenizer, None where its folder holds none.
@@ -29,17 +47,17 @@ class Loaded:
     """
 
     name: str
-    model: object
-    tokenizer: object
+    model: nn.Module
+    tokenizer: Tokenizer | None
     positions: int | None
     notes: tuple[str, ...] = ()
 
 
-def load(name):
+def load(name: str) -> Loaded:
     """The Loaded of this name. The last two stay in memory. Raises Wrong where there is none, or it cannot be run."""
     library = transformers()
     folder = folder_of(name)
-    options = {"local_files_only": True, "trust_remote_code": False}
+    options: Options = {"local_files_only": True, "trust_remote_code": False}
     with reading(name):
         if not (folder / "config.json").is_file():
             options["gguf_file"] = _gguf(name, folder)
@@ -48,11 +66,11 @@ def load(name):
     with reading(name):
         size = weights_size(folder, config)
 
-    def make():
+    def make() -> Loaded:
         with ALONE:
             return _load(name, folder, config, options)
 
-    def refuse(available):
+    def refuse(available: int) -> NoReturn:
         rule = (
             f"would take {size / 2**30:.1f} GiB in float32, and {available / 2**31:.1f} GiB may be used, half of what is free."
         )
@@ -61,7 +79,7 @@ def load(name):
     return BUDGET.kept(("pretrained model", name), make, size, refuse, most=2)
 
 
-def _load(name, folder, config, options):
+def _load(name: str, folder: Path, config: Config, options: Options) -> Loaded:
     import torch
 
     library = transformers()
@@ -93,7 +111,7 @@ def _load(name, folder, config, options):
     return Loaded(name, model.eval(), tokenizer, positions_of(model, tokenizer), notes)
 
 
-def _tokenizer(name, folder, options):
+def _tokenizer(name: str, folder: Path, options: Options) -> Tokenizer | None:
     """The tokenizer in a folder, None where it holds none; raises Wrong for one that does not tell where its tokens stand."""
     with reading(name):
         held = [path.name for path in folder.iterdir() if path.name != "tokenizer_config.json"]
@@ -106,7 +124,7 @@ def _tokenizer(name, folder, options):
     return tokenizer
 
 
-def folder_of(name):
+def folder_of(name: str) -> Path:
     """The folder that holds the model of this name; raises Wrong where there is none, and says where it was looked for."""
     shipped = shipped_models()
     if name in shipped:
@@ -135,7 +153,7 @@ def folder_of(name):
     raise Wrong("name", name, rule, others(name))
 
 
-def check_named(name, by_hand):
+def check_named(name: str, by_hand: Collection[str]) -> None:
     """Raises Wrong for a name that means a folder which the app may not read: those that whoever serves it has named may be read, and
     those ``by_hand``, absolute paths that somebody at this machine has typed. What is refused is not looked at."""
     if name in shipped_models() or name in PACKAGES or not names_folder(name) or name in by_hand or served_folder(name):
@@ -148,12 +166,12 @@ def check_named(name, by_hand):
     raise Wrong("name", name, rule, others(name))
 
 
-def others(name):
+def others(name: str) -> list[dict[str, str]]:
     """The shipped models that could be taken in place of this one."""
     return [{"name": shipped} for shipped in shipped_models() if shipped != name]
 
 
-def positions_of(model, tokenizer):
+def positions_of(model: nn.Module, tokenizer: Tokenizer | None) -> int | None:
     """How many tokens the model can read: the least that its positions, its configuration and its tokenizer say; None for no limit.
 
     RoBERTa and its kin count positions from padding_idx + 1 on, so that as many of the table are never used.
@@ -166,7 +184,7 @@ def positions_of(model, tokenizer):
     return min(told, default=None)
 
 
-def _from(kind, name, folder, what, **options):
+def _from(kind: FromFolder, name: str, folder: Path, what: str, **options: object) -> Any:
     """``kind.from_pretrained``; whatever a damaged or a strange folder raises in it is told as a Wrong."""
     try:
         return kind.from_pretrained(folder, **options)
@@ -179,7 +197,7 @@ def _from(kind, name, folder, what, **options):
         raise Wrong("name", name, rule, others(name)) from error
 
 
-def _gguf(name, folder):
+def _gguf(name: str, folder: Path) -> str:
     """The name of the one GGUF file in a folder that has no config.json."""
     files = sorted(path.name for path in folder.iterdir())
     weights = [file for file in files if file.endswith(".gguf")]
@@ -197,7 +215,7 @@ def _gguf(name, folder):
     return weights[0]
 
 
-def weights_size(folder, config):
+def weights_size(folder: Path, config: Config) -> int:
     """Bytes that the weights in a folder take in float32."""
     for suffix, factor in (("safetensors", 1), ("bin", 1), ("gguf", 8)):  # four bits a weight there
         size = factor * sum(path.stat().st_size for path in folder.glob(f"*.{suffix}"))

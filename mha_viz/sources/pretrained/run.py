@@ -1,7 +1,11 @@
 """A pretrained model reads a person's text, and is recorded while it does."""
 
+from __future__ import annotations
+
 import inspect
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -17,6 +21,13 @@ from mha_viz.sources.pretrained.encode import Encoded, encode
 from mha_viz.sources.pretrained.load import ALONE, load, others
 from mha_viz.sources.pretrained.settings import Pretrained
 from mha_viz.sources.pretrained.shape import joined, taken, with_extra
+
+if TYPE_CHECKING:
+    from jaxtyping import Int
+
+    Places: TypeAlias = Int[np.ndarray, " P"]  # of the tokens of one item, ascending
+
+    from mha_viz.sources.pretrained.load import Loaded
 
 SET_ASIDE = (
     "Special tokens are set aside: each row shares among the others what they got, as if they had been hidden; all that follows "
@@ -34,7 +45,7 @@ class Reading:
     notes: tuple[str, ...]
 
 
-def pretrained(settings=None):
+def pretrained(settings: Pretrained | None = None) -> Recording:
     """The Recording of these Pretrained settings: one Trace per layer that attends, "layer 0" first.
 
     The model runs with ``attn_implementation="eager"``: the attention that its authors wrote, in the order in which they wrote it.
@@ -65,38 +76,38 @@ def pretrained(settings=None):
     return Recording(traces, notes)
 
 
-def read(name, lines, pairs):
+def read(name: str, lines: tuple[str, ...], pairs: tuple[str, ...]) -> Reading:
     """The Reading of these lines; the last four stay, so that another way to show one does not run the model again."""
     loaded, encoded = _encoded(name, lines, pairs)
 
-    def make():
+    def make() -> Reading:
         with ALONE:
             return _read(loaded, encoded, lines)
 
-    def refuse(available):
+    def refuse(available: int) -> NoReturn:
         raise _does_not_fit(_reading_size, loaded, encoded, lines, available)
 
     size = _reading_size(loaded, *encoded.ids.shape)
     return BUDGET.kept(("reading", name, lines, pairs), make, size, refuse, most=4)
 
 
-def peak_of(settings):
+def peak_of(settings: Pretrained) -> tuple[int, Callable[[int], NoReturn]]:
     """(bytes that a Recording of these settings takes when all of its layers are looked at, what raises Wrong where these are not free)."""
     loaded, encoded = _encoded(settings.name, settings.lines, settings.pairs)
 
-    def refuse(available):
+    def refuse(available: int) -> NoReturn:
         raise _does_not_fit(_looked_at_size, loaded, encoded, settings.lines, available)
 
     return _looked_at_size(loaded, *encoded.ids.shape), refuse
 
 
-def _encoded(name, lines, pairs):
+def _encoded(name: str, lines: tuple[str, ...], pairs: tuple[str, ...]) -> tuple[Loaded, Encoded]:
     loaded = load(name)
     with ALONE:
         return loaded, encode(loaded, lines, pairs)
 
 
-def _read(loaded, encoded, lines):
+def _read(loaded: Loaded, encoded: Encoded, lines: Sequence[str]) -> Reading:
     import torch
 
     from mha_viz.sources.recorded import record
@@ -130,7 +141,9 @@ def _read(loaded, encoded, lines):
     return Reading(traces, encoded, (_about(loaded, traces), *loaded.notes, *left, *recording.notes))
 
 
-def word_starts(encoded, items, places):
+def word_starts(
+    encoded: Encoded, items: Sequence[int], places: Sequence[Places]
+) -> tuple[list[Int[np.ndarray, " W"]], list[list[str]]]:
     """(first positions, texts) of the words of each item among its ``places``: as many texts for each, padding where one has fewer.
 
     There may be more positions than texts: padding that is not needed. Raises Wrong where there is not enough.
@@ -147,17 +160,17 @@ def word_starts(encoded, items, places):
     return starts, [item[:most] for item in texts]
 
 
-def _afresh(trace):
+def _afresh(trace: Trace) -> Trace:
     """The same with nothing computed yet, so that a Reading that is kept stays small."""
     return trace if trace.call is None else trace_of_call(trace.call)
 
 
-def _shape(trace):
+def _shape(trace: Trace) -> tuple[int, int, int]:
     N, _, L = trace.undefined.shape
     return N, L, trace.num_positions
 
 
-def _named(trace, name, encoded):
+def _named(trace: Trace, name: str, encoded: Encoded) -> Trace:
     """``trace`` with its place among the layers for a name, and the text's tokens on rows and columns."""
     N, L = encoded.ids.shape
     tokens = with_extra(Tokens.of(N, L, L, encoded.texts, encoded.texts, encoded.padding), trace)
@@ -166,7 +179,7 @@ def _named(trace, name, encoded):
     return trace_of_call(replace(call_of(trace), tokens=tokens, name=name))
 
 
-def _about(loaded, traces):
+def _about(loaded: Loaded, traces: Sequence[Trace]) -> str:
     heads = sorted({trace.undefined.shape[1] for trace in traces})
     groups = {trace.call.k.shape[1] for trace in traces if trace.call is not None}
     shared = f", which share {min(groups)} key and value heads" if groups and min(groups) < heads[0] else ""
@@ -174,25 +187,30 @@ def _about(loaded, traces):
     return f"{loaded.name}: {type(loaded.model).__name__}, {count} of {' or '.join(map(str, heads))} heads{shared}, in float32."
 
 
-def _sizes(loaded):
+def _sizes(loaded: Loaded) -> tuple[int, int, int]:
     """(layers, heads, numbers a token) of a model, as its configuration has them: the most, where it has a number for each layer."""
     config = loaded.model.config
-    return (int(np.max(getattr(config, name, 1))) for name in ("num_hidden_layers", "num_attention_heads", "hidden_size"))
+    layers, heads, width = (
+        int(np.max(getattr(config, name, 1))) for name in ("num_hidden_layers", "num_attention_heads", "hidden_size")
+    )
+    return layers, heads, width
 
 
-def _reading_size(loaded, N, L):
+def _reading_size(loaded: Loaded, N: int, L: int) -> int:
     """Bytes of a Reading of N texts of L tokens: q, k, v and the output of each layer, and the maps of the one that is recorded."""
     layers, heads, width = _sizes(loaded)
     return layers * 16 * N * L * width + memory(N, heads, L, L, width)
 
 
-def _looked_at_size(loaded, N, L):
+def _looked_at_size(loaded: Loaded, N: int, L: int) -> int:
     """Bytes of it once the maps of all layers have been looked at."""
     layers, heads, width = _sizes(loaded)
     return layers * memory(N, heads, L, L, width)
 
 
-def _does_not_fit(size, loaded, encoded, lines, available):
+def _does_not_fit(
+    size: Callable[[Loaded, int, int], int], loaded: Loaded, encoded: Encoded, lines: Sequence[str], available: int
+) -> Wrong:
     """The Wrong for a text whose ``size`` is more than half of the ``available`` bytes: it says how many tokens a line would fit."""
     N, L = encoded.ids.shape
     most = largest(L, lambda length: size(loaded, N, length) <= SHARE * available)
@@ -204,10 +222,10 @@ def _does_not_fit(size, loaded, encoded, lines, available):
     return Wrong("text", _told(N, L), rule, first)
 
 
-def _too_long(wrong, encoded, lines):
+def _too_long(wrong: Wrong, encoded: Encoded, lines: Sequence[str]) -> Wrong:
     N, L = encoded.ids.shape
     return Wrong("text", _told(N, L), wrong.rule, [{"text": lines[0]}] if N > 1 else [])
 
 
-def _told(N, L):
+def _told(N: int, L: int) -> str:
     return f"{N} lines of {L} tokens" if N > 1 else f"{L} tokens"

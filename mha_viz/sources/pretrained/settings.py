@@ -10,12 +10,12 @@ TEXT = "The fox jumped over the fence because it was frightened.\nNobody had see
 SPECIAL = ("shown", "set aside")
 
 
-def lines(text):
+def lines(text: str | None) -> tuple[str, ...]:
     """The lines of ``text`` that hold anything, exactly as they are; () for None."""
     return () if text is None else tuple(line for line in text.splitlines() if line.strip())
 
 
-def typed_lines(argument, value):
+def typed_lines(argument: str, value: object) -> str:
     if not isinstance(value, str) or not lines(value):
         right = {"text": TEXT, "pair": None}[argument]
         raise Wrong(argument, value, "must hold at least one word; each line is one batch item.", [{argument: right}])
@@ -27,7 +27,7 @@ def typed_lines(argument, value):
 typed_lines.lines = True
 
 
-def typed_name(argument, value):
+def typed_name(argument: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip() or not value.isprintable():
         rule = "must name a model: one that a package ships, a folder, or a name on the hub as in 'gpt2'."
         raise Wrong(argument, value, rule, [{argument: NAME}])
@@ -58,7 +58,7 @@ class Pretrained(Ruled):
     join: bool = ruled(False, flag)
     crop: int | None = ruled(None, optional(number(0)))
 
-    def check_together(self):
+    def check_together(self) -> None:
         count = len(self.lines)
         if self.pair is not None and len(self.pairs) != count:
             right = [{"pair": "\n".join(self.pairs[:count])}] if len(self.pairs) > count else []
@@ -77,11 +77,11 @@ class Pretrained(Ruled):
             )
 
     @property
-    def lines(self):
+    def lines(self) -> tuple[str, ...]:
         """The texts, one per batch item."""
         return lines(self.text)
 
     @property
-    def pairs(self):
+    def pairs(self) -> tuple[str, ...]:
         """The second texts, one per batch item; () where there are none."""
         return lines(self.pair)

@@ -1,7 +1,11 @@
 """What is left of a Trace when some of its positions are set aside, and what it becomes when several are one."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,26 +15,29 @@ from mha_viz.core.mask import Mask
 from mha_viz.core.tokens import Tokens
 from mha_viz.core.trace import Trace
 
+if TYPE_CHECKING:
+    from jaxtyping import Int
 
-def taken(trace, items, places):
+
+def taken(trace: Trace, items: Sequence[int], places: Sequence[Int[np.ndarray, " P"]]) -> Trace:
     """The Trace of a self-attention between some of its positions alone: ``items`` [M] and, of each, ``places`` [M, P], ascending.
 
     Each row shares among them, and extra columns such as a sink, what it gave to the others, as if those had been hidden.
     """
-    items, places = np.asarray(items), np.asarray(places)
-    tokens, columns = _tokens(trace, items, places), _with_extra(trace, places)
+    chosen, at = np.asarray(items), np.asarray(places)  # [M], [M, P]
+    tokens, columns = _tokens(trace, chosen, at), _with_extra(trace, at)
     if not trace.has("q", "k"):
-        weights = _at(_at(trace.probabilities[items], places, 2), columns, 3)  # [M, H, P, P + extra]
+        weights = _at(_at(trace.probabilities[chosen], at, 2), columns, 3)  # [M, H, P, P + extra]
         with np.errstate(invalid="ignore"):
             shared = weights / weights.sum(axis=-1, keepdims=True)
         return trace_of_maps(shared, tokens, trace.name, dtype=trace.dtype)
     call = call_of(trace)
-    q = _at(call.q[items], places, 2)  # [M, H, P, D]
-    k, v = (None if array is None else _at(array[items], columns, 2) for array in (call.k, call.v))  # [M, G, P + extra, D]
-    return trace_of_call(replace(call, q=q, k=k, v=v, mask=_mask(call.mask, items, places, columns), tokens=tokens))
+    q = _at(call.q[chosen], at, 2)  # [M, H, P, D]
+    k, v = (None if array is None else _at(array[chosen], columns, 2) for array in (call.k, call.v))  # [M, G, P + extra, D]
+    return trace_of_call(replace(call, q=q, k=k, v=v, mask=_mask(call.mask, chosen, at, columns), tokens=tokens))
 
 
-def joined(trace, starts, texts):
+def joined(trace: Trace, starts: Sequence[Int[np.ndarray, " W"]], texts: Sequence[Sequence[str]]) -> Trace:
     """The Trace of the words of a self-attention: rows averaged, columns summed; its maps alone, since a word has no q or k.
 
     ``texts`` are, per item, those of its W words, and ``starts`` the first positions of these and of what is left out after them.
@@ -38,7 +45,7 @@ def joined(trace, starts, texts):
     """
     W = len(texts[0])
 
-    def words(array, axis):
+    def words(array: np.ndarray, axis: int) -> np.ndarray:
         """``array`` [N, …] summed over the positions of each word along ``axis``."""
         summed = [np.add.reduceat(item, first, axis - 1) for item, first in zip(array, starts, strict=True)]
         return np.stack([item.take(range(W), axis - 1) for item in summed])
@@ -50,7 +57,7 @@ def joined(trace, starts, texts):
     tokens = with_extra(Tokens.of(len(texts), W, W, texts, texts, padding), trace)
 
     @cache
-    def made():
+    def made() -> Trace:
         extra = trace.probabilities[..., trace.num_positions :]  # [N, H, L, extra]
         columns = words(trace.probabilities[..., : trace.num_positions], 3)  # [N, H, L, W]
         columns = np.concatenate([columns, extra], axis=3)  # [N, H, L, W + extra]
@@ -61,14 +68,14 @@ def joined(trace, starts, texts):
     return Trace(dict.fromkeys(names, lambda name: getattr(made(), name)), tokens=tokens, name=trace.name, dtype=trace.dtype)
 
 
-def _at(array, places, axis):
+def _at(array: np.ndarray, places: Int[np.ndarray, "M P"], axis: int) -> np.ndarray:
     """``array`` [M, …] with, along ``axis``, the ``places`` [M, P] of each item."""
     shape = [len(places)] + [1] * (array.ndim - 1)
     shape[axis] = places.shape[1]
     return np.take_along_axis(array, places.reshape(shape), axis)
 
 
-def _tokens(trace, items, places):
+def _tokens(trace: Trace, items: Int[np.ndarray, " M"], places: Int[np.ndarray, "M P"]) -> Tokens:
     queries, keys = (
         [[trace_side[n][p] for p in at] for n, at in zip(items, places, strict=True)]
         for trace_side in (trace.query_tokens, trace.key_tokens)
@@ -77,23 +84,25 @@ def _tokens(trace, items, places):
     return with_extra(Tokens.of(len(items), places.shape[1], places.shape[1], queries, keys, padding), trace)
 
 
-def with_extra(tokens, trace):
+def with_extra(tokens: Tokens, trace: Trace) -> Tokens:
     """``tokens`` of positions alone with the extra columns that ``trace`` has, such as a sink, behind its keys."""
     names = trace.key_tokens[0][trace.num_positions :]
     return replace(tokens, keys=tuple(item + names for item in tokens.keys), extra=len(names))
 
 
-def _with_extra(trace, places):
+def _with_extra(trace: Trace, places: Int[np.ndarray, "M P"]) -> Int[np.ndarray, "M P+extra"]:
     """[M, P + extra] these ``places`` [M, P] and those of the extra columns."""
     extra = np.arange(trace.num_positions, trace.shape[3])
     return np.concatenate([places, np.broadcast_to(extra, (len(places), len(extra)))], axis=1)
 
 
-def _mask(mask, items, places, columns):
+def _mask(
+    mask: Mask, items: Int[np.ndarray, " M"], places: Int[np.ndarray, "M P"], columns: Int[np.ndarray, "M P+extra"]
+) -> Mask:
     """The Mask between these places: causal stays causal, since their order stays; a window does not, and is told cell by cell."""
     P = places.shape[1]
 
-    def part(array, *axes, columns=places):
+    def part(array: np.ndarray | None, *axes: int, columns: Int[np.ndarray, "M columns"] = places) -> np.ndarray | None:
         if array is None:
             return None
         array = array if len(array) == 1 else array[items]
@@ -107,5 +116,5 @@ def _mask(mask, items, places, columns):
         near = part(Mask(mask.num_queries, mask.num_keys, window=mask.window).hidden(), 2, 3)  # [M, 1, P, P]
         dense = near if dense is None else dense | near
     bias = part(mask.added() if mask.extra else mask.bias, 2, 3, columns=columns)  # [M, 1|H, 1|P, P + extra]
-    arrays = {"padded": part(mask.padded, 1), "dense": dense, "bias": bias}
-    return Mask(P, P, mask.extra, causal=mask.causal, **arrays, number=mask.number)
+    padded = part(mask.padded, 1)  # [M, P]
+    return Mask(P, P, mask.extra, causal=mask.causal, padded=padded, dense=dense, bias=bias, number=mask.number)

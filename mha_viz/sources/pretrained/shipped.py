@@ -9,12 +9,12 @@ PACKAGES = {  # name of the model → (package that ships it, its folder beside 
 }
 
 
-def shipped_models():
+def shipped_models() -> dict[str, Path]:
     """{name: folder} of the shipped models whose packages are installed; ``Pretrained`` takes their names."""
     found = {}
     for name, (package, folder) in PACKAGES.items():
         try:
-            found[name] = Path(metadata.distribution(package).locate_file(folder))
+            found[name] = Path(str(metadata.distribution(package).locate_file(folder)))
         except metadata.PackageNotFoundError:
             continue
     return found
