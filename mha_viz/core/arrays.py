@@ -1,13 +1,27 @@
 """Arrays on their way in and out of the core: whatever a person has comes in as NumPy, and leaves as NumPy that nobody can change."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+
 import numpy as np
 
 from mha_viz.core.rules import Wrong
 
+if TYPE_CHECKING:
+    import torch
+    from jaxtyping import Bool, Float
+    from numpy.typing import ArrayLike
+
+    Numbers: TypeAlias = ArrayLike | torch.Tensor  # what a person may have: an array, a nested list, a tensor
+
+A = TypeVar("A", bound=np.ndarray)
+Dtype: TypeAlias = Literal["float32", "float64", "float16", "bfloat16"]
+DTYPES: tuple[Dtype, ...] = ("float32", "float64", "float16", "bfloat16")
 FLOATS = {np.float16, np.float32, np.float64}
 
 
-def as_array(argument, value):
+def as_array(argument: str, value: Numbers | None) -> Float[np.ndarray, ...]:
     """``value``, an array, nested list or torch tensor, as a NumPy array of float16, float32 (bfloat16 too) or float64."""
     array = _read(argument, value)
     if array.dtype.type not in FLOATS:
@@ -16,7 +30,7 @@ def as_array(argument, value):
     return array
 
 
-def as_mask(argument, value):
+def as_mask(argument: str, value: Numbers | None) -> Float[np.ndarray, ...] | Bool[np.ndarray, ...]:
     """``value`` as ``as_array`` takes it, or of bool type. Integers are refused: 1 is masked to some libraries, kept to others."""
     array = _read(argument, value)
     if array.dtype != bool and array.dtype.type not in FLOATS:
@@ -28,7 +42,7 @@ def as_mask(argument, value):
     return array
 
 
-def _read(argument, value):
+def _read(argument: str, value: Any) -> np.ndarray:
     if value is None:
         raise Wrong(argument, None, "must be an array.")
     try:
@@ -41,14 +55,14 @@ def _read(argument, value):
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))  # torch knows no foreign byte order
 
 
-def read_only(array):
+def read_only(array: np.ndarray) -> np.ndarray:
     """A view of ``array`` that cannot be written to."""
     view = array.view()
     view.flags.writeable = False
     return view
 
 
-def own(array):
+def own(array: A) -> A:
     """A read-only copy of ``array``: whoever goes on changing theirs does not change ours. What nobody can change is not copied."""
     if not _can_change(array):
         return array
@@ -57,7 +71,7 @@ def own(array):
     return array
 
 
-def _can_change(array):
+def _can_change(array: object) -> bool:
     """False where ``array`` and all that it is a view of are read-only, down to an array or bytes of nobody else."""
     while isinstance(array, np.ndarray):
         if array.flags.writeable:

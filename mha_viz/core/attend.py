@@ -1,19 +1,40 @@
 """``attend``: one layer, one batch, one Trace."""
 
-from functools import partial
+from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+from mha_viz.core.arrays import DTYPES, Dtype
 from mha_viz.core.batch import Batch
 from mha_viz.core.call import Call
 from mha_viz.core.layer import Layer, check_generator
 from mha_viz.core.memory import check_memory, check_projected_memory
 from mha_viz.core.rules import Shape, Wrong, of_kind, one_of, yes_or_no
-from mha_viz.core.trace import Made, Trace
+from mha_viz.core.trace import Made, Maker, Tensor, Trace
 
-ENGINES = ("torch", "numpy")
-DTYPES = ("float32", "float64", "float16", "bfloat16")
+if TYPE_CHECKING:
+    import torch
+    from jaxtyping import Float
+
+Engine: TypeAlias = Literal["torch", "numpy"]
+ENGINES: tuple[Engine, ...] = ("torch", "numpy")
 
 
-def attend(layer, batch, engine="torch", dtype="float32", training=False, generator=None, name="attention", *, later=False):
+def attend(
+    layer: Layer,
+    batch: Batch,
+    engine: Engine = "torch",
+    dtype: Dtype = "float32",
+    training: bool = False,
+    generator: torch.Generator | None = None,
+    name: str = "attention",
+    *,
+    later: bool = False,
+) -> Trace:
     """What ``nn.MultiheadAttention`` with these weights computes for this batch, with every tensor on the way, as a Trace.
 
     ``engine`` "torch" gives the numbers of PyTorch's slow path to the last bit; "numpy" is the from-scratch reference (float32
@@ -55,9 +76,9 @@ def attend(layer, batch, engine="torch", dtype="float32", training=False, genera
     return Trace(_checked(fields, whole, not dropout), call=call_of(trace), **about) if later else trace
 
 
-def trace_of_call(call, *, keep_scale=None, later=False):
+def trace_of_call(call: Call, *, keep_scale: Float[np.ndarray, "N H L S"] | None = None, later: bool = False) -> Trace:
     """The Trace of a Call: everything from q, k and v on; what the Call does not know is absent. Dropout is what ``keep_scale``
-    [N, H, L, S] says, see Trace; left out where None.
+    says, see Trace; left out where None.
 
     Nothing is computed before it is read. Raises Wrong where the maps would not fit into memory; where ``later`` is True, not before
     one of them is read: what was recorded can then be kept whole.
@@ -75,12 +96,12 @@ def trace_of_call(call, *, keep_scale=None, later=False):
     return Trace(fields, **about, dtype=call.dtype, step=call.step)
 
 
-def _checked(fields, check, no_dropout):
+def _checked(fields: Mapping[str, Tensor | Maker], check: Callable[[], None], no_dropout: bool) -> Made:
     """The same fields, of which those that are as large as maps are read after a ``check()`` alone, where they are still to be made."""
     free = ("q", "k", "v", *(("keep_scale", "dropped") if no_dropout else ()))
 
-    def checked(make):
-        def read(name):
+    def checked(make: Maker) -> Maker:
+        def read(name: str) -> Tensor:
             if name not in free:
                 check()
             return make(name)
@@ -93,7 +114,7 @@ def _checked(fields, check, no_dropout):
     return Made({name: makers.get(id(make), make) for name, make in fields.items()}, getattr(fields, "forget", None))
 
 
-def call_of(trace):
+def call_of(trace: Trace) -> Call:
     """The Call that holds what a Trace with q and k holds, dropout left out."""
     if trace.call is not None:
         return trace.call
@@ -102,8 +123,10 @@ def call_of(trace):
     return Call(trace.q, trace.k, v, trace.rules, trace.scale, weight, bias, trace.tokens, trace.name)
 
 
-def draw_dropout(shape, p, generator, dtype):
-    """[N, H, L, S]: 0 for a weight that is dropped, with probability ``p``, else 1 / (1 − p).
+def draw_dropout(
+    shape: tuple[int, int, int, int], p: float, generator: torch.Generator | None, dtype: Dtype
+) -> Float[np.ndarray, "N H L S"]:
+    """0 for a weight that is dropped, with probability ``p``, else 1 / (1 − p).
 
     ``F.dropout`` draws in the shape [N·H, L, S]; the same draws from the same state of the generator.
     """
@@ -116,7 +139,7 @@ def draw_dropout(shape, p, generator, dtype):
     return (noise.float() if dtype == "bfloat16" else noise).numpy().reshape(shape)  # [N, H, L, S]
 
 
-def _check_widths(layer, batch):
+def _check_widths(layer: Layer, batch: Batch) -> None:
     """Raises Wrong where query, key and value are not as wide as the layer's embed_dim, kdim and vdim."""
     key = batch.query if batch.key is None else batch.key
     value = key if batch.value is None else batch.value

@@ -1,14 +1,23 @@
 """What goes into a layer: queries, keys, values, and everything that says who may see whom."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mha_viz.core.arrays import as_array, as_mask, own
 from mha_viz.core.mask import Mask
-from mha_viz.core.rules import Shape, Wrong, whole
+from mha_viz.core.rules import FILLED_IN, Shape, Wrong, whole
 from mha_viz.core.tokens import Tokens, texts
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
+
+    from mha_viz.core.arrays import Dtype, Numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,19 +35,35 @@ class Batch:
     ``query_tokens`` and ``key_tokens`` name the rows and columns: one sequence of L (S) texts per batch item.
     """
 
-    query: np.ndarray
-    key: np.ndarray | None = None
-    value: np.ndarray | None = None
-    key_padding_mask: np.ndarray | None = None
-    attn_mask: np.ndarray | None = None
-    query_padding_mask: np.ndarray | None = None
+    query: Float[np.ndarray, "N L E"]
+    key: Float[np.ndarray, "N S kdim"] | None = None
+    value: Float[np.ndarray, "N S vdim"] | None = None
+    key_padding_mask: Bool[np.ndarray, "N S"] | Float[np.ndarray, "N S"] | None = None
+    attn_mask: Bool[np.ndarray, "... L S"] | Float[np.ndarray, "... L S"] | None = None
+    query_padding_mask: Bool[np.ndarray, "N L"] | None = None
     causal: bool = False
     window: int | None = None
-    query_tokens: tuple | None = None
-    key_tokens: tuple | None = None
+    query_tokens: tuple[tuple[str, ...], ...] = FILLED_IN
+    key_tokens: tuple[tuple[str, ...], ...] = FILLED_IN
 
-    def __post_init__(self):
-        arrays = {}
+    if TYPE_CHECKING:  # arrays of any kind in, NumPy kept; and tokens that are None are numbered
+
+        def __init__(
+            self,
+            query: Numbers,
+            key: Numbers | None = None,
+            value: Numbers | None = None,
+            key_padding_mask: Numbers | None = None,
+            attn_mask: Numbers | None = None,
+            query_padding_mask: Numbers | None = None,
+            causal: bool = False,
+            window: int | None = None,
+            query_tokens: Sequence[Sequence[str]] | None = None,
+            key_tokens: Sequence[Sequence[str]] | None = None,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        arrays: dict[str, np.ndarray] = {}
         for name in ("query", "key", "value", "key_padding_mask", "attn_mask", "query_padding_mask"):
             given = getattr(self, name)
             if given is not None or name == "query":
@@ -54,35 +79,35 @@ class Batch:
                 arrays["query_padding_mask"] = padding
         for name, array in arrays.items():
             object.__setattr__(self, name, own(array))
-        object.__setattr__(self, "query_tokens", texts("query_tokens", self.query_tokens, self.N, self.L))
-        if self.key is None and self.key_tokens is None:
-            object.__setattr__(self, "key_tokens", self.query_tokens)
-        else:
-            object.__setattr__(self, "key_tokens", texts("key_tokens", self.key_tokens, self.N, self.S))
+        queries = texts("query_tokens", self.query_tokens, self.N, self.L)
+        named: Sequence[Sequence[str]] | None = self.key_tokens
+        keys = queries if self.key is None and named is None else texts("key_tokens", named, self.N, self.S)
+        object.__setattr__(self, "query_tokens", queries)
+        object.__setattr__(self, "key_tokens", keys)
 
     @property
-    def N(self):
-        return self.query.shape[0]
+    def N(self) -> int:
+        return len(self.query)
 
     @property
-    def L(self):
-        return self.query.shape[1]
+    def L(self) -> int:
+        return int(self.query.shape[1])
 
     @property
-    def S(self):
-        return self.query.shape[1] if self.key is None else self.key.shape[1]
+    def S(self) -> int:
+        return self.L if self.key is None else int(self.key.shape[1])
 
-    def mask(self, num_heads, extra=0, dtype="float32"):
+    def mask(self, num_heads: int, extra: int = 0, dtype: Dtype = "float32") -> Mask:
         """The masks of this batch as one ``Mask`` for a layer with ``num_heads`` heads and ``extra`` columns after the keys.
 
         What is added to the scores is rounded to ``dtype`` first, as the scores are: in float16 −1e9 is −∞ and hides its key.
         """
-        dense, padded, added = None, None, []
+        dense, padded, added = None, None, list[np.ndarray]()
         if self.attn_mask is not None:
             shaped = self.attn_mask[None, None]  # [1, 1, L, S]
             if self.attn_mask.ndim == 3:
                 if len(self.attn_mask) != self.N * num_heads:
-                    raise self._wrong_head_axis(num_heads)
+                    raise self._wrong_head_axis(self.attn_mask.shape, num_heads)
                 shaped = self.attn_mask.reshape(self.N, num_heads, self.L, self.S)
             if shaped.dtype == bool:
                 dense = shaped
@@ -96,14 +121,14 @@ class Batch:
         if not added:
             return Mask(self.L, self.S, extra, self.causal, self.window, padded, dense)
         with np.errstate(over="ignore"):
-            bias = sum(added)  # [1|N, 1|H, 1|L, S]
+            bias = sum(added[1:], added[0] + 0)  # [1|N, 1|H, 1|L, S]
         hidden = np.isneginf(bias)
         if hidden.any():
             dense = hidden if dense is None else dense | hidden  # [1|N, 1|H, 1|L, S]
             bias = np.where(hidden, bias.dtype.type(0), bias)
         return Mask(self.L, self.S, extra, self.causal, self.window, padded, dense, bias if bias.any() else None)
 
-    def tokens(self, extra=()):
+    def tokens(self, extra: Sequence[str] = ()) -> Tokens:
         """The Tokens of rows and columns, with the texts ``extra`` for columns after the keys.
 
         Queries and keys are one sequence in self-attention, also with the key passed again, and where rules say so.
@@ -114,7 +139,7 @@ class Batch:
         keys = tuple(item + tuple(extra) for item in self.key_tokens)
         return Tokens(self.query_tokens, keys, padding, len(extra), np.arange(self.L) + self.S - self.L if one else None)
 
-    def _check_sequences(self, arrays):
+    def _check_sequences(self, arrays: dict[str, np.ndarray]) -> None:
         query, key = arrays["query"], arrays.get("key", arrays["query"])
         N, S = len(query), key.shape[1]
         if 0 in query.shape:
@@ -134,7 +159,7 @@ class Batch:
             if shape[1] != S:
                 raise Wrong(name, Shape(shape), f"must have the key's length, {S}.", [{name: Shape((N, S, shape[2]))}])
 
-    def _check_masks(self, arrays):
+    def _check_masks(self, arrays: dict[str, np.ndarray]) -> None:
         N, L = arrays["query"].shape[:2]
         S = arrays.get("key", arrays["query"]).shape[1]
         for name, letters, right in (("key_padding_mask", "[N, S]", (N, S)), ("query_padding_mask", "[N, L]", (N, L))):
@@ -161,8 +186,8 @@ class Batch:
             if name in arrays and arrays[name].dtype != bool:
                 _check_added(name, arrays[name])
 
-    def _wrong_head_axis(self, num_heads):
-        got, right = self.attn_mask.shape, (self.N * num_heads, self.L, self.S)
+    def _wrong_head_axis(self, got: tuple[int, ...], num_heads: int) -> Wrong:
+        right = (self.N * num_heads, self.L, self.S)
         if got[0] == self.N:
             hint = f"One mask per item: repeat it for the heads, attn_mask.repeat_interleave({num_heads}, 0), never .repeat."
         elif got[0] == num_heads:
@@ -173,7 +198,7 @@ class Batch:
         return Wrong("attn_mask", Shape(got), rule, [{"attn_mask": Shape(right)}])
 
 
-def _batched(arrays):
+def _batched(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The arrays with a batch axis, N = 1 where the query has none; raises Wrong where query, key and value differ in their axes."""
     query = arrays["query"]
     if query.ndim not in (2, 3):
@@ -188,7 +213,7 @@ def _batched(arrays):
     return {name: array[None] if array.ndim == lacking.get(name) else array for name, array in arrays.items()}
 
 
-def _rounded(name, mask, dtype):
+def _rounded(name: str, mask: Float[np.ndarray, ...], dtype: Dtype) -> Float[np.ndarray, ...]:
     """A float mask with the numbers that it has in ``dtype``; NumPy has no bfloat16, so that one is float32."""
     if dtype == "bfloat16":
         import torch
@@ -201,7 +226,7 @@ def _rounded(name, mask, dtype):
     return rounded
 
 
-def _check_added(name, mask):
+def _check_added(name: str, mask: Float[np.ndarray, ...]) -> None:
     if np.isnan(mask).any() or np.isposinf(mask).any():
         bad = math.nan if np.isnan(mask).any() else math.inf
         rule = f"may hold −inf and finite numbers of {mask.dtype} only: anything else makes its whole row NaN (0 · −inf is NaN too)."

@@ -1,13 +1,25 @@
 """One attention call after its projections: all that has to be kept to see the whole of it again."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
 from mha_viz.core.arrays import as_array, own
 from mha_viz.core.mask import Mask
-from mha_viz.core.rules import Shape, Wrong, of_kind, one_of
+from mha_viz.core.rules import FILLED_IN, Shape, Wrong, of_kind, one_of
 from mha_viz.core.tokens import Tokens
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+    from mha_viz.core.arrays import Dtype, Numbers
+
+WithoutKey: TypeAlias = Literal["nan", "zero"]
+WITHOUT_KEY: tuple[WithoutKey, ...] = ("nan", "zero")
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,31 +37,48 @@ class Call:
     Raises Wrong where the shapes do not fit each other.
     """
 
-    q: np.ndarray
-    k: np.ndarray
-    v: np.ndarray | None = None
-    mask: Mask | None = None
-    scale: float | None = None
-    out_weight: np.ndarray | None = None
-    out_bias: np.ndarray | None = None
-    tokens: Tokens | None = None
+    q: Float[np.ndarray, "N H L D"]
+    k: Float[np.ndarray, "N G S D"]
+    v: Float[np.ndarray, "N G S Dv"] | None = None
+    mask: Mask = FILLED_IN
+    scale: float = FILLED_IN
+    out_weight: Float[np.ndarray, "E H*Dv"] | None = None
+    out_bias: Float[np.ndarray, " E"] | None = None
+    tokens: Tokens = FILLED_IN
     name: str = "attention"
-    without_key: str = "nan"
+    without_key: WithoutKey = "nan"
     step: int | None = None
 
-    def __post_init__(self):
+    if TYPE_CHECKING:  # arrays of any kind in, NumPy kept; and what is None is filled in
+
+        def __init__(
+            self,
+            q: Numbers,
+            k: Numbers,
+            v: Numbers | None = None,
+            mask: Mask | None = None,
+            scale: float | None = None,
+            out_weight: Numbers | None = None,
+            out_bias: Numbers | None = None,
+            tokens: Tokens | None = None,
+            name: str = "attention",
+            without_key: WithoutKey = "nan",
+            step: int | None = None,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
         for name in ("q", "k", "v", "out_weight", "out_bias"):
             value = getattr(self, name)
             if value is not None or name in ("q", "k"):
                 object.__setattr__(self, name, own(as_array(name, value)))
-        one_of("without_key", self.without_key, ("nan", "zero"))
+        one_of("without_key", self.without_key, WITHOUT_KEY)
         for name, kind in (("mask", Mask), ("tokens", Tokens)):
             if getattr(self, name) is not None:
                 of_kind(name, getattr(self, name), kind)
         self._check()
         N, _, L, D = self.q.shape
         S = self.k.shape[2]
-        defaults = {
+        defaults: dict[str, Callable[[], object]] = {
             "mask": lambda: Mask(L, S),
             "scale": lambda: D**-0.5,
             "tokens": lambda: Tokens.of(N, L, S, one_sequence=L == S),
@@ -62,15 +91,15 @@ class Call:
             raise Wrong("mask", Shape((self.mask.num_queries, self.mask.num_keys)), rule)
 
     @property
-    def num_heads(self):
-        return self.q.shape[1]
+    def num_heads(self) -> int:
+        return int(self.q.shape[1])
 
     @property
-    def dtype(self):
+    def dtype(self) -> Dtype:
         """The type that its Trace is computed in, by name: float64 where q is, else float32, whatever it was recorded in."""
         return "float64" if self.q.dtype == np.float64 else "float32"
 
-    def _check(self):
+    def _check(self) -> None:
         for name, letters in (("q", "[N, H, L, D]"), ("k", "[N, G, S, D]"), ("v", "[N, G, S, Dv]")):
             array = getattr(self, name)
             if array is not None and (array.ndim != 4 or 0 in array.shape):

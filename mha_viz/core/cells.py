@@ -1,16 +1,30 @@
 """What a cell of a map holds where it holds no weight: the one place that tells the kinds apart, for pictures, tables and texts."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
+
+    from mha_viz.core.trace import Trace
 
 KINDS = ("undefined", "nan", "inf", "-inf", "masked", "padded")  # where two meet, the first wins
 NUMBERS = {"nan": np.isnan, "inf": np.isposinf, "-inf": np.isneginf}  # the kinds that are told by the number itself
 WORDS = {"nan": "NaN", "inf": "∞", "-inf": "−∞"}
 
 
-def kinds(values, mask, padding, undefined):
-    """Which cells are of which of KINDS: kind → [..., L, S] bool; a cell of none of them holds a weight.
+def kinds(
+    values: Float[np.ndarray, "... L S"],
+    mask: Bool[np.ndarray, "... L S"],
+    padding: Bool[np.ndarray, " L"],
+    undefined: Bool[np.ndarray, "... L"],
+) -> dict[str, Bool[np.ndarray, "... L S"]]:
+    """Which cells are of which of KINDS, by kind; a cell of none of them holds a weight.
 
-    ``values`` and ``mask`` [..., L, S], ``padding`` [L] and ``undefined`` [..., L] bool. "undefined" is every cell of a query that no
+    "undefined" is every cell of a query that no
     mask leaves a key. "nan", "inf" and "-inf" are numbers that no mask made: they came in with the input or the weights, or a score
     overflowed. "masked" is a key that a query may not attend to, "padded" what remains of a padded query.
     """
@@ -27,7 +41,7 @@ def kinds(values, mask, padding, undefined):
     return found
 
 
-def word(value, undefined=False):
+def word(value: float | np.floating, undefined: bool | np.bool_ = False) -> str | None:
     """What a number that is none is called: "undefined" in a row without a key, else "NaN", "∞" or "−∞"; None for a finite one."""
     if np.isfinite(value):
         return None
@@ -36,7 +50,7 @@ def word(value, undefined=False):
     return next(WORDS[kind] for kind, holds in NUMBERS.items() if holds(value))
 
 
-def content(trace, item, head, query, key):
+def content(trace: Trace, item: int, head: int | None, query: int, key: int) -> str:
     """What a cell of a head's map, of the average's where None, holds, in words: its weight to six digits, or what stands for one."""
     undefined = trace.undefined[item, :, query]  # [H]
     if head is None:

@@ -7,7 +7,7 @@ MiB, and what caches and threads make of the work is for measuring.
 from mha_viz.core.decode import SIZES
 
 
-def call_flops(N, L, E):
+def call_flops(N: int, L: int, E: int) -> int:
     """Floating-point operations of the products of one call, a multiply-add as two.
 
     Four projections of N·L tokens, E × E each, and q · k and weights · v, L × L × D in each of H heads. H · D = E: the number of heads is
@@ -16,7 +16,9 @@ def call_flops(N, L, E):
     return 2 * N * (4 * L * E * E + 2 * L * L * E)
 
 
-def call_memory(N, H, L, E, *, need_weights=True, causal=False, dtype="float32"):
+def call_memory(
+    N: int, H: int, L: int, E: int, *, need_weights: bool = True, causal: bool = False, dtype: str = "float32"
+) -> int:
     """Bytes that a call without gradients holds at its peak, layer and input not counted.
 
     With ``need_weights`` scores and weights [N, H, L, L] stand beside each other in the softmax, with q, k, v and the scaled q

@@ -1,12 +1,15 @@
 """Numbers as texts for a reader: with a real minus, as in formulas. Programs, files and addresses are for machines and have hyphens."""
 
+from __future__ import annotations
+
 import string
+from typing import Any
 
 DIGITS = 6  # decimals that two weights must share to count as equal
 SURE = 7  # decimals that rounding errors of float32 leave alone
 
 
-def in_decimals(value, digits, sign=""):
+def in_decimals(value: float, digits: int, sign: str = "") -> str:
     """``value`` with so many decimals, "+" in front where ``sign`` is "+"; what float32 cannot tell apart reads the same.
 
     Rounding errors put one 0.125 just above the half and another just below it, and a reader would see 0.13 beside 0.12.
@@ -17,7 +20,7 @@ def in_decimals(value, digits, sign=""):
     return prose(round(value, SURE), f"{sign}.{digits}f")
 
 
-def prose(value, spec):
+def prose(value: float, spec: str) -> str:
     """``value`` as the format ``spec`` writes it, with a real minus before it and in its exponent.
 
     >>> prose(-0.5, ".2f"), prose(0.000002, ".1e")
@@ -29,10 +32,10 @@ def prose(value, spec):
 class Prose(string.Formatter):
     """Fills numbers into the places of a text, as ``str.format`` does, each by ``prose``; texts stay as they are."""
 
-    def format_field(self, value, format_spec):
+    def format_field(self, value: Any, format_spec: str) -> str:
         return format(value, format_spec) if isinstance(value, str) else prose(value, format_spec)
 
 
-def fill(text, *values, **named):
+def fill(text: str, *values: object, **named: object) -> str:
     """``text`` with these numbers in its places, as a reader takes them."""
     return Prose().format(text, *values, **named)

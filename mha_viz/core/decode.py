@@ -6,8 +6,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from mha_viz.core.arrays import as_array, own, read_only
-from mha_viz.core.attend import DTYPES, draw_dropout
+from mha_viz.core.arrays import DTYPES, as_array, own, read_only
+from mha_viz.core.attend import draw_dropout
 from mha_viz.core.batch import Batch
 from mha_viz.core.layer import Layer, check_generator
 from mha_viz.core.rules import Shape, Wrong, divisors, of_kind, one_of, whole, yes_or_no

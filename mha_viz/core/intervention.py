@@ -1,10 +1,13 @@
 """What if: a head off, a key hidden, the scores at another temperature. A Trace in, a new Trace out."""
 
+from __future__ import annotations
+
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -14,7 +17,12 @@ from mha_viz.core.rules import Wrong, closest_number, listed, of_kind, one_of, w
 from mha_viz.core.trace import Made, Trace
 from mha_viz.core.typed_number import read_number
 
-WAYS = ("zero", "mean", "uniform")
+if TYPE_CHECKING:
+    from mha_viz.core.mask import Mask
+
+Way: TypeAlias = Literal["zero", "mean", "uniform"]
+Off: TypeAlias = tuple[tuple[int, Way], ...]  # heads, each with the way in which it is put out
+WAYS: tuple[Way, ...] = ("zero", "mean", "uniform")
 TEMPERATURES = (1e-3, 1e3)  # beyond them softmax picks one key, or all alike, to the last bit of float32
 
 
@@ -37,16 +45,25 @@ class Intervention:
     equation 1). Raises Wrong for a value that is none of this.
     """
 
-    off: tuple[tuple[int, str], ...] = ()
+    off: Off = ()
     hidden_keys: tuple[int, ...] = ()
     temperature: float = 1.0
 
-    def __post_init__(self):
+    if TYPE_CHECKING:  # a dict or a list in, tuples kept
+
+        def __init__(
+            self,
+            off: Mapping[int, Way] | Iterable[tuple[int, Way]] = (),
+            hidden_keys: Iterable[int] = (),
+            temperature: float = 1.0,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
         object.__setattr__(self, "off", _off(self.off))
         object.__setattr__(self, "hidden_keys", _positions(self.hidden_keys))
         object.__setattr__(self, "temperature", _temperature(self.temperature))
 
-    def check(self, num_heads, num_keys):
+    def check(self, num_heads: int, num_keys: int) -> None:
         """Raises Wrong where a head or a key is named that a call with so many does not have."""
         for head, way in self.off:
             if head >= num_heads:
@@ -61,7 +78,7 @@ class Intervention:
             )
 
 
-def changed(trace, intervention):
+def changed(trace: Trace, intervention: Intervention) -> Trace:
     """The Trace of the same call with this Intervention: everything that follows from it is new, ``trace`` stays as it is.
 
     Hidden keys and temperature act before the heads are put out. A row without a key is undefined in every field, also in heads
@@ -88,7 +105,7 @@ def changed(trace, intervention):
     return _put_off(trace, intervention.off) if intervention.off else trace
 
 
-def _hiding(mask, N, keys):
+def _hiding(mask: Mask, N: int, keys: tuple[int, ...]) -> Mask:
     if not keys:
         return mask
     mask = mask.settled()  # a key that a person hides is hidden from every query
@@ -97,11 +114,11 @@ def _hiding(mask, N, keys):
     return replace(mask, padded=padded)
 
 
-def _put_off(trace, off):
+def _put_off(trace: Trace, off: Off) -> Trace:
     """``trace`` with these heads replaced in every field that shows what they say; computed when first read."""
 
     @cache  # weights and head_outputs are each asked for twice
-    def replaced(name):
+    def replaced(name: str) -> np.ndarray:
         array = getattr(trace, name).copy()  # [N, H, L, S] or [N, H, L, D]
         for head, way in off:
             rows = ~(trace.undefined | trace.nonfinite)[:, head]  # [N, L]
@@ -118,11 +135,11 @@ def _put_off(trace, off):
                 array[:, head][rows] = 0
         return read_only(array)
 
-    def concat(_):
+    def concat(_: str) -> np.ndarray:
         outputs = replaced("head_outputs")  # [N, H, L, D]
         return read_only(outputs.swapaxes(1, 2).reshape(len(outputs), outputs.shape[2], -1))  # [N, L, H·D]
 
-    def output(_):
+    def output(_: str) -> np.ndarray:
         weight, bias = trace.out_proj  # [E, H·D], [E]
         beside = concat(_)  # [N, L, H·D]
         written = beside @ weight.T.astype(beside.dtype)  # [N, L, E]
@@ -153,12 +170,12 @@ def _put_off(trace, off):
     )
 
 
-def _named(off):
+def _named(off: Off) -> str:
     heads = ", ".join(str(head) for head, _ in off)
     return f"heads {heads} are" if len(off) > 1 else f"head {heads} is"
 
 
-def _off(value):
+def _off(value: Any) -> Off:
     try:
         pairs = tuple(value.items() if isinstance(value, Mapping) else value)
         pairs = tuple((head, way) for head, way in pairs)
@@ -173,7 +190,7 @@ def _off(value):
     return pairs
 
 
-def _positions(value):
+def _positions(value: object) -> tuple[int, ...]:
     value = listed("hidden_keys", value, "must be positions of keys, as in (3, 7).", [{"hidden_keys": ()}])
     right, first = set(), None
     for key in value:
@@ -187,7 +204,7 @@ def _positions(value):
     return tuple(sorted(right))
 
 
-def _temperature(value):
+def _temperature(value: object) -> float:
     least, most = TEMPERATURES
     given = read_number(value)
     number = closest_number(given)

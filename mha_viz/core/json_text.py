@@ -2,13 +2,14 @@
 
 import json
 import re
+from typing import Any
 
 from mha_viz.core.rules import Wrong
 
 ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-def parse_json(argument, text, shown=None):
+def parse_json(argument: str, text: str, shown: object = None) -> Any:
     """The value that a JSON ``text`` spells; ``argument`` and ``shown`` (the text where None) name it in a Wrong.
 
     Raises Wrong for text that is no JSON, that nests too deep to read, or that holds half a surrogate pair, which no page can show.

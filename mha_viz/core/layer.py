@@ -1,15 +1,24 @@
 """One attention layer's weights, named and shaped as ``nn.MultiheadAttention``'s own."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mha_viz.core.arrays import as_array, own
 from mha_viz.core.memory import check_layer_memory
 from mha_viz.core.rules import Shape, Wrong, fraction, head_dim, whole, yes_or_no
+
+if TYPE_CHECKING:
+    import torch
+    from jaxtyping import Float
+
+    from mha_viz.core.arrays import Numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,18 +42,18 @@ class Layer:
     @classmethod
     def random(
         cls,
-        embed_dim,
-        num_heads,
+        embed_dim: int,
+        num_heads: int,
         *,
-        seed=7,
-        dropout=0.0,
-        bias=True,
-        add_bias_kv=False,
-        add_zero_attn=False,
-        kdim=None,
-        vdim=None,
-        generator=None,
-    ):
+        seed: int = 7,
+        dropout: float = 0.0,
+        bias: bool = True,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
+        kdim: int | None = None,
+        vdim: int | None = None,
+        generator: torch.Generator | None = None,
+    ) -> Layer:
         """A layer with the numbers that ``torch.manual_seed(seed); nn.MultiheadAttention(...)`` gives, bit for bit.
 
         The draws are replayed in PyTorch's order on a generator of our own, since the global one is shared by every thread.
@@ -82,7 +91,9 @@ class Layer:
         return cls(MappingProxyType(weights), num_heads, size, dropout, bool(add_zero_attn), seed)
 
     @classmethod
-    def from_state_dict(cls, state_dict, num_heads, *, add_zero_attn=False, dropout=0.0):
+    def from_state_dict(
+        cls, state_dict: Mapping[str, Numbers], num_heads: int, *, add_zero_attn: bool = False, dropout: float = 0.0
+    ) -> Layer:
         """A layer from arrays or tensors named as in ``nn.MultiheadAttention.state_dict()``.
 
         ``num_heads``, ``add_zero_attn`` and ``dropout`` are not in a state dict and have to be said. Raises Wrong for a name
@@ -105,36 +116,36 @@ class Layer:
         return cls(weights, num_heads, size, fraction("dropout", dropout), bool(add_zero_attn))
 
     @property
-    def embed_dim(self):
+    def embed_dim(self) -> int:
         return self.weights["out_proj.weight"].shape[0]
 
     @property
-    def packed(self):
+    def packed(self) -> bool:
         """True where q, k and v come from one ``in_proj_weight``, as they do when kdim = vdim = embed_dim."""
         return "in_proj_weight" in self.weights
 
     @property
-    def projections(self):
-        """The three input projections (Wq [E, E], Wk [E, kdim], Wv [E, vdim]), as views."""
+    def projections(self) -> tuple[Float[np.ndarray, "E E"], Float[np.ndarray, "E kdim"], Float[np.ndarray, "E vdim"]]:
+        """The three input projections Wq, Wk and Wv, as views."""
         if self.packed:
             return tuple(np.split(self.weights["in_proj_weight"], 3))
         return tuple(self.weights[f"{name}_proj_weight"] for name in "qkv")
 
     @property
-    def kdim(self):
+    def kdim(self) -> int:
         return self.weights["in_proj_weight" if self.packed else "k_proj_weight"].shape[1]
 
     @property
-    def vdim(self):
+    def vdim(self) -> int:
         return self.weights["in_proj_weight" if self.packed else "v_proj_weight"].shape[1]
 
     @property
-    def extra_keys(self):
+    def extra_keys(self) -> tuple[str, ...]:
         """Labels of the columns that come after the real keys: ``add_bias_kv``'s first, then ``add_zero_attn``'s."""
         return ("bias_k",) * ("bias_k" in self.weights) + ("zero",) * self.add_zero_attn
 
 
-def check_shapes(shapes):
+def check_shapes(shapes: Mapping[str, tuple[int, ...]]) -> None:
     """Raises Wrong where arrays of these ``shapes`` by name are no ``nn.MultiheadAttention``'s state dict."""
     if len(shapes.get("out_proj.weight", ())) != 2:
         raise Wrong("state_dict", sorted(shapes), "must hold 'out_proj.weight' [E, E], as nn.MultiheadAttention's does.")
@@ -167,7 +178,7 @@ def check_shapes(shapes):
             raise Wrong(name, Shape(shape), "must have no empty axis.")
 
 
-def check_generator(generator):
+def check_generator(generator: torch.Generator | None) -> None:
     """Raises Wrong for a generator that is not PyTorch's; None stands for one of its own choice."""
     import torch
 
@@ -175,11 +186,11 @@ def check_generator(generator):
         raise Wrong("generator", type(generator).__name__, "must be a torch.Generator.", [{"generator": None}])
 
 
-def seed_in_range(seed):
+def seed_in_range(seed: int) -> int:
     """``seed`` as PyTorch takes it, 0 to 2⁶³ − 1."""
     return whole("seed", seed, 0, 2**63 - 1)
 
 
-def _frozen(weights):
+def _frozen(weights: Mapping[str, Numbers]) -> Mapping[str, np.ndarray]:
     """Copies, since a model that goes on training changes its own weights in place."""
     return MappingProxyType({name: own(as_array(name, value)) for name, value in weights.items()})

@@ -1,18 +1,35 @@
 """Finished attention maps, from wherever: a Trace of weights alone."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from mha_viz.core.arrays import as_array, own, read_only
+from mha_viz.core.arrays import Dtype, as_array, own, read_only
 from mha_viz.core.decimals import prose
 from mha_viz.core.rules import Shape, Wrong, fraction, of_kind, one_of
 from mha_viz.core.tokens import Tokens
-from mha_viz.core.trace import Trace
+from mha_viz.core.trace import Maker, Tensor, Trace
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+    from mha_viz.core.arrays import Numbers
 
 # How far from 1 a row's sum may be, by the type that was computed in: maps are often saved rounded.
-CLOSE = {"bfloat16": 1e-2, "float16": 1e-2, "float32": 1e-3, "float64": 1e-3}
+CLOSE: dict[Dtype, float] = {"bfloat16": 1e-2, "float16": 1e-2, "float32": 1e-3, "float64": 1e-3}
 
 
-def trace_of_maps(weights, tokens=None, name="attention", close=None, dtype=None, used=None, step=None):
+def trace_of_maps(
+    weights: Numbers,
+    tokens: Tokens | None = None,
+    name: str = "attention",
+    close: float | None = None,
+    dtype: str | None = None,
+    used: Numbers | None = None,
+    step: int | None = None,
+) -> Trace:
     """A Trace of ``weights`` [N, H, L, S] after softmax, whose rows sum to 1 or are not finite; Tokens where None are numbers.
 
     Softmax is never applied: rows that do not sum to 1 are refused, with what they look like. What the rows do not say stays
@@ -37,7 +54,7 @@ def trace_of_maps(weights, tokens=None, name="attention", close=None, dtype=None
         raise Wrong("used", Shape(used.shape), f"must be as large as the weights, {weights.shape}.")
     undefined = np.isnan(weights).all(axis=-1)  # [N, H, L]
     hidden = ((weights == 0) | undefined[..., None]).all(axis=1, keepdims=True)  # [N, 1, L, S]
-    fields = {
+    fields: dict[str, Tensor | Maker] = {
         "probabilities": weights,
         "weights": used,
         "mean_weights": lambda _: read_only(used.mean(axis=1)),  # [N, L, S]
@@ -50,8 +67,8 @@ def trace_of_maps(weights, tokens=None, name="attention", close=None, dtype=None
     return Trace(fields, tokens=tokens or Tokens.of(N, L, S, one_sequence=L == S), name=name, dtype=dtype, step=step)
 
 
-def check_rows(weights, close):
-    """Raises Wrong where a row of ``weights`` [..., S] holds a negative number, or is finite and does not sum to 1; and where no row is
+def check_rows(weights: Float[np.ndarray, "... S"], close: float) -> None:
+    """Raises Wrong where a row of ``weights`` holds a negative number, or is finite and does not sum to 1; and where no row is
     finite and some number is infinite."""
     finite = np.isfinite(weights)
     whole = finite.all(axis=-1)

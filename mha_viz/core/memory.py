@@ -1,12 +1,19 @@
 """What fits into memory: how much is free, what a layer and its maps take at their peak, and what to say where that is too much."""
 
+from __future__ import annotations
+
 import bisect
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
 
 from mha_viz.core.rules import Wrong
+
+if TYPE_CHECKING:
+    from mha_viz.core.trace import Trace
 
 WHOLE = 2**30  # bytes of a Trace up to which its maps are kept whole, and looked at at once
 ALWAYS_FREE = 2**26  # bytes; a Trace that takes less is not worth asking the system, which takes as long as a small one
@@ -16,7 +23,7 @@ LOOKS = 10  # bytes a cell of one map, while what is masked and padded in it is 
 SHARE = 0.5  # of what is free
 
 
-def memory(N, H, L, S, E, *, dtype="float32", dropout=False):
+def memory(N: int, H: int, L: int, S: int, E: int, *, dtype: str = "float32", dropout: bool = False) -> int:
     """Bytes that a Trace of this size holds once every field has been read, the input not counted.
 
     Maps [N, H, L, S]: scores and probabilities, with dropout also the draw, the weights and what was dropped; at most a byte a
@@ -27,17 +34,17 @@ def memory(N, H, L, S, E, *, dtype="float32", dropout=False):
     return N * H * L * S * a_cell + N * L * S * size + 7 * N * max(L, S) * E * size
 
 
-def peak(N, H, L, S, E, *, dtype="float32", dropout=False):
+def peak(N: int, H: int, L: int, S: int, E: int, *, dtype: str = "float32", dropout: bool = False) -> int:
     """Bytes that such a Trace takes at most while it is made and a page reads all its numbers and draws it."""
     return memory(N, H, L, S, E, dtype=dtype, dropout=dropout) + WORKING * min(N * H * L * S, PART) + LOOKS * L * S
 
 
-def layer_memory(embed_dim, kdim=None, vdim=None):
+def layer_memory(embed_dim: int, kdim: int | None = None, vdim: int | None = None) -> int:
     """Bytes of a layer's weights; the engine computes with the same ones."""
     return 4 * embed_dim * (2 * embed_dim + (kdim or embed_dim) + (vdim or embed_dim))
 
 
-def too_long(trace):
+def too_long(trace: Trace) -> bool:
     """True for a Trace whose maps are better not read, as they take more than WHOLE: see ``mha_viz.core.long``."""
     if trace.call is None:
         return False
@@ -45,7 +52,7 @@ def too_long(trace):
     return beyond_whole(N, H, L, S, H * trace.call.q.shape[3])
 
 
-def beyond_whole(N, H, L, S, E):
+def beyond_whole(N: int, H: int, L: int, S: int, E: int) -> bool:
     """True for maps that take more than WHOLE, and so are looked at in blocks and parts."""
     return memory(N, H, L, S, E) > WHOLE
 
@@ -53,14 +60,16 @@ def beyond_whole(N, H, L, S, E):
 # What does not fit
 
 
-def check_memory(N, H, L, S, E, *, dtype="float32", dropout=False, available=None):
+def check_memory(
+    N: int, H: int, L: int, S: int, E: int, *, dtype: str = "float32", dropout: bool = False, available: int | None = None
+) -> None:
     """Raises Wrong where the Trace would take more than half of the memory that is free.
 
     It advises the longest ``seq_len``, the longest ``source_len`` (where the keys are a sequence of their own) and the largest
     ``batch_size`` that would fit, each with everything else unchanged. ``available`` is in bytes, what is free now where None.
     """
 
-    def needed(N=N, L=L, S=S):
+    def needed(N: int = N, L: int = L, S: int = S) -> int:
         return peak(N, H, L, S, E, dtype=dtype, dropout=dropout)
 
     if available is None and needed() <= ALWAYS_FREE:
@@ -83,11 +92,11 @@ def check_memory(N, H, L, S, E, *, dtype="float32", dropout=False, available=Non
     raise Wrong("seq_len", L, rule, [{name: value} for name, value in most.items() if value])
 
 
-def check_projected_memory(N, L, S, E, *, dtype="float32", available=None):
+def check_projected_memory(N: int, L: int, S: int, E: int, *, dtype: str = "float32", available: int | None = None) -> None:
     """Raises Wrong where q, k and v, with all that is made on the way to them, would take more than half of the memory that is free."""
     available, fits = _free(available)
 
-    def needed(N):
+    def needed(N: int) -> int:
         return projected_memory(N, L, S, E, dtype=dtype)
 
     if not fits(needed(N)):
@@ -96,15 +105,17 @@ def check_projected_memory(N, L, S, E, *, dtype="float32", available=None):
         raise Wrong("batch_size", N, rule, [{"batch_size": most}] if most else [])
 
 
-def projected_memory(N, L, S, E, *, dtype="float32"):
+def projected_memory(N: int, L: int, S: int, E: int, *, dtype: str = "float32") -> int:
     """Bytes of q, k and v at their peak: the input, twice while it is laid out, three projections, and as many again that a Call owns."""
     return 9 * N * max(L, S) * E * (8 if dtype == "float64" else 4)
 
 
-def check_layer_memory(embed_dim, kdim=None, vdim=None, num_heads=1, *, available=None):
+def check_layer_memory(
+    embed_dim: int, kdim: int | None = None, vdim: int | None = None, num_heads: int = 1, *, available: int | None = None
+) -> None:
     """Raises Wrong where the weights of such a layer would take more than half of the memory that is free."""
 
-    def needed(E):
+    def needed(E: int) -> int:
         return layer_memory(E, kdim, vdim)
 
     if needed(embed_dim) <= ALWAYS_FREE:
@@ -116,32 +127,34 @@ def check_layer_memory(embed_dim, kdim=None, vdim=None, num_heads=1, *, availabl
         raise Wrong("embed_dim", embed_dim, rule, [{"embed_dim": right}] if right else [])
 
 
-def largest(most, fits):
+def largest(most: int, fits: Callable[[int], bool]) -> int:
     """The largest whole number up to ``most`` that fits, 0 where none does; what fits must go on fitting below."""
     return bisect.bisect_left(range(1, min(most, 2**62) + 1), True, key=lambda number: not fits(number))
 
 
-def readable_size(count):
-    for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
-        if count < 1024 or unit == "TiB":
-            return f"{count:.4g} {unit}"
+def readable_size(count: float) -> str:
+    """So many bytes as a person reads them, in four digits: "1.5 MiB"."""
+    units = ["bytes", "KiB", "MiB", "GiB", "TiB"]
+    while count >= 1024 and len(units) > 1:
         count /= 1024
+        units.pop(0)
+    return f"{count:.4g} {units[0]}"
 
 
-def _free(available):
+def _free(available: int | None) -> tuple[int, Callable[[float], bool]]:
     """(bytes that are free, whether a number of bytes is at most half of them)."""
     available = free() if available is None else available
     return available, lambda size: size <= SHARE * available
 
 
-def _limit(available):
+def _limit(available: float) -> str:
     return f"and {readable_size(SHARE * available)} may be used, half of what is free."
 
 
 # Where memory ran out all the same
 
 
-def ran_out(error):
+def ran_out(error: BaseException) -> bool:
     """True for an exception that says that memory could not be had: Python's own, NumPy's and PyTorch's."""
     return isinstance(error, MemoryError) or (
         isinstance(error, RuntimeError)
@@ -150,7 +163,7 @@ def ran_out(error):
 
 
 @contextmanager
-def in_memory(N, H, L, S, E, *, dtype="float32"):
+def in_memory(N: int, H: int, L: int, S: int, E: int, *, dtype: str = "float32") -> Iterator[None]:
     """Within it, memory that runs out is Wrong, with the sizes that would fit in what is free then."""
     try:
         yield
@@ -160,7 +173,7 @@ def in_memory(N, H, L, S, E, *, dtype="float32"):
         raise out_of_memory(N, H, L, S, E, dtype=dtype) from error
 
 
-def out_of_memory(N, H, L, S, E, *, dtype="float32", available=None):
+def out_of_memory(N: int, H: int, L: int, S: int, E: int, *, dtype: str = "float32", available: int | None = None) -> Wrong:
     """The Wrong for a Trace of this size that memory ran out for: less than that size is right."""
     need = peak(N, H, L, S, E, dtype=dtype)
     try:
@@ -174,13 +187,13 @@ def out_of_memory(N, H, L, S, E, *, dtype="float32", available=None):
 # What is free
 
 
-def free():
+def free() -> int:
     """Bytes that this process may still take: what the machine has, and what limits on the process and on its group leave of it."""
-    left = (psutil.virtual_memory().available, *_left_by_limits(), *_left_by_groups(Path("/")))
+    left: tuple[int, ...] = (psutil.virtual_memory().available, *_left_by_limits(), *_left_by_groups(Path("/")))
     return max(0, min(left))
 
 
-def _left_by_limits():
+def _left_by_limits() -> Iterator[int]:
     """Bytes that limits of the process (``ulimit -v``, ``ulimit -d``) leave."""
     try:
         import resource
@@ -192,7 +205,7 @@ def _left_by_limits():
             yield most - psutil.Process().memory_info().vms
 
 
-def _left_by_groups(root):
+def _left_by_groups(root: Path) -> Iterator[int]:
     """Bytes that the control groups of the process, a container's among them, leave; nothing where there are none."""
     try:
         listed = (root / "proc/self/cgroup").read_text().splitlines()

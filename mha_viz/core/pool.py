@@ -1,10 +1,17 @@
 """Maps with more cells than there are pixels for: blocks of cells, each shown as what is largest in it."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int
 
 
 @dataclass(frozen=True)
@@ -17,28 +24,28 @@ class Pool:
     columns: int
 
     @classmethod
-    def fitting(cls, L, S, high, wide):
+    def fitting(cls, L: int, S: int, high: float, wide: float) -> Pool:
         """The Pool of k × k cells a block, and fewer where that does not divide, into at most ``high`` × ``wide`` blocks."""
         rows, columns = (math.ceil(cells / math.ceil(cells / max(int(most), 1))) for cells, most in ((L, high), (S, wide)))
         return cls(L, S, rows, columns)
 
     @property
-    def whole(self):
+    def whole(self) -> bool:
         """True where every cell is a block of its own."""
         return (self.rows, self.columns) == (self.L, self.S)
 
     @property
-    def size(self):
+    def size(self) -> tuple[int, int]:
         """Cells in a block, down and across, in the largest one."""
         return math.ceil(self.L / self.rows), math.ceil(self.S / self.columns)
 
     @property
-    def step(self):
+    def step(self) -> tuple[float, float]:
         """How far it is from block to block, across and down, in cells."""
         return self.S / self.columns, self.L / self.rows
 
-    def largest(self, values, signed=False):
-        """[…, L, S] → […, rows, columns]: the largest value of each block, ``signed`` the one farthest from zero. NaN gives way."""
+    def largest(self, values: Float[np.ndarray, "... L S"], signed: bool = False) -> Float[np.ndarray, "... rows columns"]:
+        """The largest value of each block, ``signed`` the one farthest from zero. NaN gives way."""
         if self.whole:
             return values
         high = self._reduced(np.fmax, values)
@@ -47,27 +54,27 @@ class Pool:
         low = self._reduced(np.fmin, values)
         return np.where(-low > high, low, high)
 
-    def all(self, cells):
-        """[…, L, S] bool → […, rows, columns]: blocks in which every cell is True."""
+    def all(self, cells: Bool[np.ndarray, "... L S"]) -> Bool[np.ndarray, "... rows columns"]:
+        """Blocks in which every cell is True."""
         return cells if self.whole else self._reduced(np.logical_and, cells)
 
-    def any(self, cells):
-        """[…, L, S] bool → […, rows, columns]: blocks in which some cell is True."""
+    def any(self, cells: Bool[np.ndarray, "... L S"]) -> Bool[np.ndarray, "... rows columns"]:
+        """Blocks in which some cell is True."""
         return cells if self.whole else self._reduced(np.logical_or, cells)
 
-    def starts(self, side):
-        """[blocks + 1] the first cell of each block and the end of the last: side 0 for rows, 1 for columns."""
+    def starts(self, side: int) -> Int[np.ndarray, " blocks+1"]:
+        """The first cell of each block and the end of the last: side 0 for rows, 1 for columns."""
         cells, blocks = ((self.L, self.rows), (self.S, self.columns))[side]
         return -(-np.arange(blocks + 1) * cells // blocks)
 
-    def touched(self, side, first, last):
+    def touched(self, side: int, first: int, last: int) -> tuple[slice, Int[np.ndarray, " blocks+1"]]:
         """(blocks, bounds): the slice of the blocks that hold cells ``first`` to ``last``, and where each begins among these cells and
         the last ends, [blocks + 1]."""
         starts = self.starts(side)
         low, high = np.searchsorted(starts, first, "right") - 1, np.searchsorted(starts, last)
         return slice(low, high), np.minimum(np.maximum(starts[low : high + 1], first), last) - first
 
-    def _reduced(self, function, values):
+    def _reduced(self, function: np.ufunc, values: np.ndarray) -> np.ndarray:
         for axis, cells, blocks in ((-2, self.L, self.rows), (-1, self.S, self.columns)):
             if cells % blocks == 0:  # many times faster
                 before, after = values.shape[:axis], values.shape[axis:][1:]
@@ -76,7 +83,7 @@ class Pool:
                 values = function.reduceat(values, self.starts(0 if axis == -2 else 1)[:-1], axis=axis)
         return values  # [..., rows, columns]
 
-    def ranges(self, names, side):
+    def ranges(self, names: Sequence[str], side: int) -> Sequence[str]:
         """Blocks by the exact names of their first and last cell: side 0 for rows, 1 for columns."""
         cells, blocks = ((self.L, self.rows), (self.S, self.columns))[side]
         if cells == blocks:

@@ -1,14 +1,28 @@
 """Multi-head attention from scratch in NumPy: slow and obvious, one head after another. What the fast engine is compared with."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from mha_viz.core.arrays import read_only
-from mha_viz.core.trace import broadcast
+from mha_viz.core.trace import Tensor, broadcast
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+    from mha_viz.core.arrays import Dtype
+    from mha_viz.core.batch import Batch
+    from mha_viz.core.layer import Layer
+    from mha_viz.core.mask import Mask
 
 
 @np.errstate(invalid="ignore", over="ignore")  # NaN and ∞ in the input flow through, as they do in PyTorch
-def compute(layer, batch, mask, dtype, keep_scale=None):
-    """Every field of a Trace. ``keep_scale`` [N, H, L, S] multiplies the weights: 0 or 1 / (1 − p), None where nothing is dropped."""
+def compute(
+    layer: Layer, batch: Batch, mask: Mask, dtype: Dtype, keep_scale: Float[np.ndarray, "N H L S"] | None = None
+) -> dict[str, Tensor]:
+    """Every field of a Trace. ``keep_scale`` multiplies the weights: 0 or 1 / (1 − p), None where nothing is dropped."""
     dtype = np.dtype(dtype).type
     W = {name: array.astype(dtype) for name, array in layer.weights.items()}
     Wq, Wk, Wv = (weight.astype(dtype) for weight in layer.projections)
@@ -61,7 +75,7 @@ def compute(layer, batch, mask, dtype, keep_scale=None):
 
 
 @np.errstate(invalid="ignore")  # −inf − (−inf), in a row without keys
-def softmax(scores):
+def softmax(scores: Float[np.ndarray, "... S"]) -> Float[np.ndarray, "... S"]:
     """exp(s) / Σ exp(s) over the last axis, shifted by its largest value so that no exp overflows.
 
     A row of −inf has no distribution: it comes out as NaN, and stays NaN.

@@ -1,15 +1,23 @@
 """The rules that values have to keep, and the one error that says which was broken, by what, and what would be right."""
 
+from __future__ import annotations
+
 import math
 import operator
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
+from types import UnionType
+from typing import Any, SupportsIndex, TypeAlias, TypeVar, overload
 
 import numpy as np
 
 from mha_viz.core.typed_number import meant, read_number
 
+T = TypeVar("T")
+Change: TypeAlias = dict[str, Any]  # arguments by name, with values that would keep the rule
+FILLED_IN: Any = None  # the default of a field that may be given as None, and never holds it once its object is made
 
-class Shape(tuple):
+
+class Shape(tuple[int, ...]):
     """The shape of an array, in place of the array: what a Wrong shows, and what it advises."""
 
 
@@ -20,20 +28,25 @@ class Wrong(ValueError):
     arguments that would keep the rule, nearest first: a page turns each into one button.
     """
 
-    def __init__(self, argument, value, rule, nearest=()):
+    def __init__(self, argument: str, value: object, rule: str, nearest: Iterable[Change] = ()) -> None:
         self.argument, self.value, self.rule, self.nearest = argument, value, rule, tuple(nearest)
         super().__init__(f"{_told(argument, value)}: {rule}{self.advice}")
 
-    def __reduce__(self):  # exceptions are rebuilt from .args, which hold the sentence alone
+    def __reduce__(
+        self,
+    ) -> tuple[
+        type[Wrong], tuple[str, object, str, tuple[Change, ...]]
+    ]:  # exceptions are rebuilt from .args, which hold the sentence alone
         return type(self), (self.argument, self.value, self.rule, self.nearest)
 
     @property
-    def advice(self):
+    def advice(self) -> str:
+        """The nearest right values as a sentence, a space before it; no text where there are none."""
         choices = [", ".join(_told(name, value) for name, value in change.items()) for change in self.nearest]
         return f" Nearest right: {' or '.join(choices)}." if choices else ""
 
 
-def _told(argument, value):
+def _told(argument: str, value: object) -> str:
     if isinstance(value, Shape):
         return f"{argument} of shape {tuple(value)}"
     if isinstance(value, np.dtype):
@@ -42,23 +55,23 @@ def _told(argument, value):
     return f"{argument} = {text if len(text) <= 60 else text[:57] + '…'}"
 
 
-def whole(argument, value, least, most=None):
+def whole(argument: str, value: object, least: int, most: int | None = None) -> int:
     """``value`` as an int between ``least`` and ``most``; raises Wrong otherwise. True, 4.0 and "4" are not whole numbers."""
     try:
-        number = None if isinstance(value, bool) else operator.index(value)
+        number = operator.index(value) if isinstance(value, SupportsIndex) and not isinstance(value, bool) else None
     except TypeError:
         number = None
     bounds = f"a whole number, {least} or more" if most is None else f"a whole number from {least} to {most}"
     if number is None:
-        close = closest_number(value)
-        close = round(close) if math.isfinite(close) else most if close > 0 and most is not None else least
+        given = closest_number(value)
+        close = round(given) if math.isfinite(given) else most if given > 0 and most is not None else least
         raise Wrong(argument, value, f"must be {bounds}.", [{argument: _clamp(close, least, most)}])
     if number < least or (most is not None and number > most):
         raise Wrong(argument, value, f"must be {bounds}.", [{argument: _clamp(number, least, most)}])
     return number
 
 
-def fraction(argument, value):
+def fraction(argument: str, value: object) -> float:
     """``value``, which may be text, as a float from 0 to 1; raises Wrong otherwise."""
     given = read_number(value)
     number = closest_number(given)
@@ -68,7 +81,7 @@ def fraction(argument, value):
     return number
 
 
-def one_of(argument, value, choices):
+def one_of(argument: str, value: object, choices: Sequence[T]) -> T:
     """The one of ``choices`` that equals ``value``; raises Wrong otherwise, with all choices."""
     try:
         return choices[choices.index(value)]
@@ -77,23 +90,27 @@ def one_of(argument, value, choices):
         raise Wrong(argument, value, rule, [{argument: choice} for choice in choices]) from None
 
 
-def of_kind(argument, value, kind):
+@overload
+def of_kind(argument: str, value: object, kind: type[T]) -> T: ...
+@overload
+def of_kind(argument: str, value: T, kind: UnionType) -> T: ...
+def of_kind(argument: str, value: object, kind: type | UnionType) -> object:
     """``value``, which has to be a ``kind``; raises Wrong otherwise."""
     if not isinstance(value, kind):
         raise Wrong(argument, value, f"must be a {getattr(kind, '__name__', kind)}, and is a {type(value).__name__}.")
     return value
 
 
-def yes_or_no(argument, value):
+def yes_or_no(argument: str, value: object) -> bool:
     """``value`` as a bool, where it is one or NumPy's; raises Wrong otherwise: an array is neither true nor false."""
     if not isinstance(value, bool | np.bool_):
         raise Wrong(argument, value, "must be True or False.", [{argument: True}, {argument: False}])
     return bool(value)
 
 
-def listed(argument, value, rule, nearest=()):
+def listed(argument: str, value: object, rule: str, nearest: Iterable[Change] = ()) -> tuple[Any, ...]:
     """``value``, which has to hold several things in an order, as a tuple; raises Wrong with this ``rule`` for text and what is none."""
-    if isinstance(value, str | bytes | Mapping | Set) or not hasattr(value, "__iter__"):
+    if isinstance(value, str | bytes | Mapping | Set) or not isinstance(value, Iterable):
         raise Wrong(argument, value, rule, nearest)
     try:
         return tuple(value)
@@ -101,7 +118,7 @@ def listed(argument, value, rule, nearest=()):
         raise Wrong(argument, value, rule, nearest) from None
 
 
-def head_dim(embed_dim, num_heads):
+def head_dim(embed_dim: int, num_heads: int) -> int:
     """``embed_dim / num_heads``, the size of one head; raises Wrong where that is not whole.
 
     ``nn.MultiheadAttention`` says "embed_dim must be divisible by num_heads". Here the remainder is stated, and the nearest
@@ -126,13 +143,13 @@ def head_dim(embed_dim, num_heads):
 FARTHEST = 100_000  # no head count beyond it is advised: to find one can take long
 
 
-def divisors(number):
+def divisors(number: int) -> list[int]:
     """All divisors of ``number``, ascending: the head counts that an embed_dim allows."""
     low = [d for d in range(1, math.isqrt(number) + 1) if number % d == 0]
     return low + [number // d for d in reversed(low) if d * d != number]
 
 
-def closest_number(value):
+def closest_number(value: Any) -> float:
     """``value`` as a float, text as it was most likely meant; NaN for what is no number."""
     if isinstance(value, str):
         found = read_number(value)
@@ -145,5 +162,5 @@ def closest_number(value):
         return math.nan
 
 
-def _clamp(number, least, most):
+def _clamp(number: int, least: int, most: int | None) -> int:
     return max(least, number if most is None else min(number, most))

@@ -1,15 +1,27 @@
 """What of a map is in sight: some of its queries and keys, each of them, or blocks of them where they are too many to be drawn."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from mha_viz.core.pool import Pool
 
+if TYPE_CHECKING:
+    import numpy as np
+    from jaxtyping import Int
+
+Pooling: TypeAlias = Literal["max", "mean"]  # what is said of a block: its largest weight, or its mean
 CELLS = 256  # blocks along a side where nobody says
-NAMES = {"max": "largest {}", "mean": "mean {}"}  # what a cell that stands for a block is called, by what it says of it
+NAMES: dict[Pooling, str] = {
+    "max": "largest {}",
+    "mean": "mean {}",
+}  # what a cell that stands for a block is called, by what it says of it
 
 
-def pooling_of(quantity):
+def pooling_of(quantity: str) -> Pooling | None:
     """What cells of this name say of the block that each stands for, "max" or "mean"; None where they stand for themselves."""
     return next((how for how, name in NAMES.items() if quantity.startswith(name.format(""))), None)
 
@@ -23,45 +35,52 @@ class Sight:
     pool: Pool
 
     @classmethod
-    def of(cls, L, S, rows=None, columns=None, shape=(CELLS, CELLS)):
+    def of(
+        cls,
+        L: int,
+        S: int,
+        rows: tuple[int, int] | None = None,
+        columns: tuple[int, int] | None = None,
+        shape: tuple[int, int] = (CELLS, CELLS),
+    ) -> Sight:
         """The Sight of so much of a map of L × S, all of it where None, in at most ``shape`` blocks."""
         rows, columns = rows or (0, L), columns or (0, S)
         return cls(rows, columns, Pool.fitting(rows[1] - rows[0], columns[1] - columns[0], *shape))
 
     @property
-    def exact(self):
+    def exact(self) -> bool:
         """True where every block is one cell."""
         return self.pool.whole
 
     @property
-    def spans(self):
+    def spans(self) -> tuple[tuple[int, int], tuple[int, int]]:
         return self.rows, self.columns
 
     @property
-    def several(self):
+    def several(self) -> tuple[bool, bool]:
         """(rows, columns): True where a block holds several of them."""
         return self.pool.rows < self.pool.L, self.pool.columns < self.pool.S
 
-    def starts(self, side):
-        """[blocks + 1] the first query (side 0) or key (1) of each block, and the end of the last."""
+    def starts(self, side: int) -> Int[np.ndarray, " blocks+1"]:
+        """The first query (side 0) or key (1) of each block, and the end of the last."""
         return self.pool.starts(side) + self.spans[side][0]
 
-    def block(self, side, place):
+    def block(self, side: int, place: int) -> int | None:
         """Which block a query (side 0) or key (1) lies in; None where it is out of sight."""
         start, stop = self.spans[side]
         blocks = (self.pool.rows, self.pool.columns)[side]
         return (place - start) * blocks // (stop - start) if start <= place < stop else None
 
-    def middle(self, side, block):
+    def middle(self, side: int, block: int) -> int:
         """The query (side 0) or key (1) in the middle of a block."""
         return int(self.starts(side)[block : block + 2].sum()) // 2
 
-    def span(self, side, first, last):
+    def span(self, side: int, first: int, last: int) -> tuple[int, int]:
         """(start, stop) of the queries (side 0) or keys (1) in the blocks from ``first`` on, ``last`` not included."""
         starts = self.starts(side)
         return int(starts[first]), int(starts[last])
 
-    def names(self, side, texts):
+    def names(self, side: int, texts: Sequence[str]) -> tuple[str, ...]:
         """The ``texts`` of all queries (side 0) or keys (1) as those of the blocks: of several cells their numbers, "128–255"."""
         if not self.several[side]:
             return tuple(texts[slice(*self.spans[side])])

@@ -1,12 +1,20 @@
 """Who asks and who is read: what the rows and the columns of a map stand for."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mha_viz.core.arrays import own
 from mha_viz.core.rules import Shape, Wrong, listed
 from mha_viz.core.sight import Sight
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Int
+    from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True)
@@ -20,13 +28,13 @@ class Parts:
     whole: str
     places: tuple[tuple[int, ...], ...]
 
-    def name(self, item):
+    def name(self, item: int) -> str:
         """As in "window (0, 3) of image 1"; "block 3 of item 0" where one number tells the place."""
         whole, *at = self.places[item]
         place = ", ".join(map(str, at))
         return f"{self.kind} {place if len(at) == 1 else f'({place})'} of {self.whole} {whole}"
 
-    def some(self, items):
+    def some(self, items: Iterable[int]) -> Parts:
         """The Parts that are these ``items``."""
         return Parts(self.kind, self.whole, tuple(self.places[item] for item in items))
 
@@ -36,22 +44,32 @@ class Tokens:
     """The rows and columns of one call's maps.
 
     ``queries`` and ``keys`` are N tuples of L and S texts, the last ``extra`` keys standing for columns that are no position
-    (``add_bias_kv``, ``add_zero_attn``). ``query_padding`` [N, L] is True for queries that are padding: they get rows like any
-    other, which mean nothing. ``positions`` [L] is the key at which each query stands, None where queries and keys are different
+    (``add_bias_kv``, ``add_zero_attn``). ``query_padding`` is True for queries that are padding: they get rows like any
+    other, which mean nothing. ``positions`` is the key at which each query stands, None where queries and keys are different
     sequences. ``sight`` says which cells or blocks of a longer map these rows and columns are, None where they are all. ``parts``
     say which part each batch item is, where a model parted its batch, as into windows; else None.
     """
 
     queries: tuple[tuple[str, ...], ...]
     keys: tuple[tuple[str, ...], ...]
-    query_padding: np.ndarray
+    query_padding: Bool[np.ndarray, "N L"]
     extra: int = 0
-    positions: np.ndarray | None = None
+    positions: Int[np.ndarray, " L"] | None = None
     sight: Sight | None = None
     parts: Parts | None = None
 
     @classmethod
-    def of(cls, N, L, S, queries=None, keys=None, query_padding=None, *, one_sequence=True):
+    def of(
+        cls,
+        N: int,
+        L: int,
+        S: int,
+        queries: Sequence[Sequence[str]] | None = None,
+        keys: Sequence[Sequence[str]] | None = None,
+        query_padding: ArrayLike | None = None,
+        *,
+        one_sequence: bool = True,
+    ) -> Tokens:
         """The Tokens of N items of L queries and S keys, numbers where no texts are given.
 
         In ``one_sequence`` the last query stands at the last key, so that with fewer queries than keys, as in decoding with a
@@ -68,15 +86,15 @@ class Tokens:
             raise Wrong("query_padding", Shape(padding.shape), rule, [{"query_padding": Shape((N, L))}])
         return cls(queries, keys, own(padding), 0, np.arange(L) + S - L if one_sequence else None)
 
-    def item_name(self, item):
+    def item_name(self, item: int) -> str:
         """What batch item ``item`` is called: "batch item 3", or "window (0, 3) of image 0"."""
         return f"batch item {item}" if self.parts is None else self.parts.name(item)
 
-    def place(self, side, i):
+    def place(self, side: int, i: int) -> int:
         """Which query (side 0) or key (1) of the whole sequence row or column ``i`` is; of a block the one in its middle."""
         return i if self.sight is None else self.sight.middle(side, i)
 
-    def seen(self, sight):
+    def seen(self, sight: Sight) -> Tokens:
         """The Tokens of what is in ``sight`` of these: of blocks, which are padding where all of their queries are, no positions."""
         queries, keys = (tuple(sight.names(side, item) for item in of) for side, of in enumerate((self.queries, self.keys)))
         padding = self.query_padding[:, slice(*sight.rows)]  # [N, rows in sight]
@@ -88,7 +106,7 @@ class Tokens:
         return Tokens(queries, keys, own(padding), extra, positions, sight, self.parts)
 
 
-def texts(argument, given, N, length):
+def texts(argument: str, given: Sequence[Sequence[str]] | None, N: int, length: int) -> tuple[tuple[str, ...], ...]:
     """``given`` as N tuples of ``length`` texts; their numbers where None. Raises Wrong where they do not fit."""
     if given is None:
         return (tuple(map(str, range(length))),) * N

@@ -8,13 +8,14 @@ written: 1e3 is 1000 and 12.0 is 12. Nothing groups digits and no comma is a poi
 import math
 import re
 from decimal import Decimal
+from typing import Any
 
 NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?"
 _GROUPED = r"[+-]?[0-9]{1,3}(?:([ ,_'\u00a0\u202f])[0-9]{3})(?:\1[0-9]{3})*"
 _COMMA = r"[+-]?[0-9]*,[0-9]+"
 
 
-def read_number(text):
+def read_number(text: Any) -> Any:
     """The number that ``text`` spells: an int if it is whole, else a float. Text that spells none is returned as it is, and so is
     a value that is no text."""
     if not isinstance(text, str):
@@ -26,7 +27,7 @@ def read_number(text):
     return int(exact) if exact == exact.to_integral_value() else float(plain)
 
 
-def meant(text):
+def meant(text: str) -> int | float | None:
     """The number that ``text``, which spells none, most likely means: "1,5" 1.5, "1 000" 1000, "0x10" 16. None if nothing tells."""
     plain = _plain(text)
     if re.fullmatch(NUMBER, plain):
@@ -38,10 +39,10 @@ def meant(text):
     return int(plain, 0) if re.fullmatch(r"0[xob][0-9a-fA-F]{1,12}", plain) and _is_based(plain) else None
 
 
-def _plain(text):
+def _plain(text: str) -> str:
     return text.strip().replace("−", "-")
 
 
-def _is_based(plain):
+def _is_based(plain: str) -> bool:
     digits = {"x": "0123456789abcdef", "o": "01234567", "b": "01"}[plain[1]]
     return set(plain[2:].lower()) <= {*digits}

@@ -1,6 +1,10 @@
 """Files that are written whole or not at all, and folders that are tried before work begins whose outcome they are to hold."""
 
+from __future__ import annotations
+
+import os
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -8,7 +12,7 @@ from mha_viz.core.rules import Wrong
 
 
 @contextmanager
-def whole_file(path, argument="out"):
+def whole_file(path: str | os.PathLike[str], argument: str = "out") -> Iterator[Path]:
     """The path to write to in place of ``path``, whose file it becomes when the block has ended: nothing half-written is ever found
     under the name itself.
 
@@ -27,7 +31,7 @@ def whole_file(path, argument="out"):
             temporary.unlink()
 
 
-def check_folder(path, argument="out"):
+def check_folder(path: str | os.PathLike[str], argument: str = "out") -> None:
     """Make the folder ``path`` where it is not there; raises Wrong for ``argument`` where no file can be written into it."""
     try:
         Path(path).mkdir(parents=True, exist_ok=True)
@@ -37,5 +41,5 @@ def check_folder(path, argument="out"):
         raise _cannot(argument, path, error) from None
 
 
-def _cannot(argument, path, error):
+def _cannot(argument: str, path: str | os.PathLike[str], error: Exception) -> Wrong:
     return Wrong(argument, str(path), f"cannot be written: {getattr(error, 'strerror', None) or error}.")
