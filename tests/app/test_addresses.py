@@ -67,6 +67,7 @@ def shown(address):
     ]
     charts = [(chart.key, json.loads(chart.proto.spec)) for chart in at.get("plotly_chart")]
     pictures = [[key, [sums(array) for trace in figure["data"] for array in arrays(trace)]] for key, figure in live + charts]
+    pictures.sort(key=lambda picture: picture[0])  # a page may put them elsewhere
     return {"pictures": pictures, "chosen": read(at, "chosen"), "errors": errors(at)}
 
 
