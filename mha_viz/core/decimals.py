@@ -21,19 +21,33 @@ def in_decimals(value: float, digits: int, sign: str = "") -> str:
 
 
 def prose(value: float, spec: str) -> str:
-    """``value`` as the format ``spec`` writes it, with a real minus before it and in its exponent.
+    """``value`` as the format ``spec`` writes it, with a real minus before it and in its exponent; an exact 0 has no exponent.
 
-    >>> prose(-0.5, ".2f"), prose(0.000002, ".1e")
-    ('−0.50', '2.0e−06')
+    >>> prose(-0.5, ".2f"), prose(0.000002, ".1e"), prose(0.0, ".1e")
+    ('−0.50', '2.0e−06', '0')
     """
+    if spec.endswith("e") and value == 0:
+        return "0"
     return format(value, spec).replace("-", "−")
 
 
 class Prose(string.Formatter):
-    """Fills numbers into the places of a text, as ``str.format`` does, each by ``prose``; texts stay as they are."""
+    """Fills numbers into the places of a text, as ``str.format`` does, each by ``prose``; by ``to_within`` where the place says "within".
+    Texts stay as they are."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
+        if format_spec == "within":
+            return to_within(value)
         return format(value, format_spec) if isinstance(value, str) else prose(value, format_spec)
+
+
+def to_within(error: float) -> str:
+    """How nearly equal what differs by at most ``error`` is, to stand behind "identical" or "unchanged".
+
+    >>> to_within(0.0), to_within(0.00002)
+    (', bit for bit', ' to within 2e−05')
+    """
+    return ", bit for bit" if error == 0 else f" to within {prose(error, '.1g')}"
 
 
 def fill(text: str, *values: object, **named: object) -> str:

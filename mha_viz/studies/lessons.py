@@ -140,7 +140,7 @@ LESSONS = {
         "The same word three times",
         "“cat” stands three times in the sentence. A has no positional encoding, B has one. Compare the three rows of “cat”.",
         "Without positions, how do the three rows of “cat” differ?",
-        "They don't: the {count} rows are identical to within {without:.1g}. With positions they differ by up to {having:.3f}.",
+        "They don't: the {count} rows are identical{without:within}. With positions they differ by up to {having:.3f}.",
         same_words_numbers,
         lambda: tuple(usual(words=SAME, padding=(), positions=p) for p in (False, True)),
         view_positions,
@@ -222,7 +222,7 @@ LESSONS = {
         "Causal, and not",
         "A sees all, B its past only. Compare the first row and the last.",
         "Which row does the causal mask leave as it was?",
-        "The last row: it differs by {last:.1g}. Without the mask {later:.0%} of the weight lies on later tokens, with it {causal:g}. The first row "
+        "The last row: it is unchanged{last:within}. Without the mask {later:.0%} of the weight lies on later tokens, with it {causal:g}. The first row "
         "sees itself alone: weight {first:g}, whatever was learnt.",
         causal_numbers,
         lambda: (usual(padding=()), usual(padding=(), causal=True)),

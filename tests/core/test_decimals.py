@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mha_viz import View
-from mha_viz.core.decimals import in_decimals
+from mha_viz.core.decimals import fill, in_decimals, prose
 from mha_viz.figures.heads import heads
 from mha_viz.studies.lesson_numbers import opposite_heads
 
@@ -18,6 +18,15 @@ def test_a_rounding_error_changes_no_digit(value, digits):
 
 def test_a_sign_is_written():
     assert (in_decimals(0.25, 2, "+"), in_decimals(-0.25, 2, "+")) == ("+0.25", "−0.25")
+
+
+@pytest.mark.parametrize(("error", "said"), [(0.0, ", bit for bit"), (2e-8, " to within 2e−08"), (0.25, " to within 0.2")])
+def test_what_does_not_differ_is_said_to_be_identical(error, said):
+    assert fill("identical{off:within}.", off=error) == f"identical{said}."
+
+
+def test_an_exact_zero_has_no_exponent():
+    assert (prose(0.0, ".1e"), prose(-0.0, ".1e"), prose(0.0, ".2f")) == ("0", "0", "0.00")
 
 
 @pytest.mark.parametrize("width", [390, 560, 880, 1104])

@@ -117,6 +117,8 @@ def test_the_wrong_layer_of_that_lesson_is_one_head_per_slice():
 def test_equal_words_are_equal_until_they_have_places():
     found = numbers("positions")
     assert found["count"] == 3 and found["without"] < 1e-6 and found["having"] > 0.1
+    within = "bit for bit" if found["without"] == 0 else "to within"
+    assert within in LESSONS["positions"].answered() and "within 0" not in LESSONS["positions"].answered()
 
 
 def test_padding_leaks_its_share_where_nobody_masks_it():

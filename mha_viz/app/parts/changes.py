@@ -3,7 +3,7 @@
 import streamlit as st
 
 from mha_viz.app.drawing import heard
-from mha_viz.app.parts.messages import spelled
+from mha_viz.app.parts.messages import assigned
 from mha_viz.app.parts.toolbar import change
 from mha_viz.core.decimals import prose
 from mha_viz.core.rules import Wrong
@@ -21,9 +21,8 @@ def changes(a, b, from_a, from_b, choice):
     st.markdown(f"**A**: {in_words(from_a, from_b)}  \n**B**: {in_words(from_b, from_a)}")
     moved = output_change(a, b, choice.item)
     if moved is not None:
-        st.markdown(
-            f"**Output**: each query's vector moves by {prose(moved[0], '.4g')} on average, where it is {prose(moved[1], '.4g')} long in A."
-        )
+        by = f"each query's vector moves by {prose(moved[0], '.4g')} on average, where it is {prose(moved[1], '.4g')} long in A"
+        st.markdown(f"**Output**: {by if moved[0] else 'unchanged, bit for bit'}.")
     shared = common(a, b)  # what it notes is said on the picture
     same_heads = a.weights.shape[1] == b.weights.shape[1]
     heads = [head for head in choice.order if head in shared.heads] if same_heads else []
@@ -55,7 +54,7 @@ def said(name, value):
     """ "seed = 8"; of interventions, sentences."""
     if name in ("what if", "interventions"):
         return " ".join(told(read_interventions(value))).removesuffix(".") or "nothing changed in it"
-    return f"{name} = {spelled(value)}"
+    return assigned(name, value)
 
 
 def cell_in_words(trace, item, cell):

@@ -34,7 +34,7 @@ def say_with_mends(wrong, mend, key="wrong", **of):
 
 
 def say_error(wrong):
-    st.error(f"**{plain(wrong.argument)} = {plain(spelled(wrong.value))}**: {plain(wrong.rule)}", icon=":material/error:")
+    st.error(f"**{plain(assigned(wrong.argument, wrong.value))}**: {plain(wrong.rule)}", icon=":material/error:")
 
 
 def offers(wrong):
@@ -78,7 +78,7 @@ def read_or_raw(form, name, value):
 def say_notes(notes):
     """Values of the address that fell back to their defaults, each by name."""
     if notes:
-        lines = [f"{plain(note.argument)} = {plain(spelled(note.value))}: {plain(note.rule)}" for note in notes]
+        lines = [f"{plain(assigned(note.argument, note.value))}: {plain(note.rule)}" for note in notes]
         st.warning("The address says what cannot be shown: " + "  \n".join(lines), icon=":material/link_off:")
 
 
@@ -93,11 +93,18 @@ def say_findings(trace, sizes_chosen):
 
 def spelled_change(change):
     """``embed_dim = 128, num_heads = 8`` as Markdown."""
-    return plain(", ".join(f"{name} = {spelled(value)}" for name, value in change.items()))
+    return plain(", ".join(assigned(name, value) for name, value in change.items()))
+
+
+def assigned(name, value):
+    """``num_heads = 8``; ``causal off`` of what is on or off."""
+    return f"{name} {spelled(value)}" if isinstance(value, bool) else f"{name} = {spelled(value)}"
 
 
 def spelled(value):
     if isinstance(value, Shape):
         return f"[{', '.join(map(str, value))}]"
+    if isinstance(value, bool):
+        return "on" if value else "off"
     text = "none" if value in (None, ()) else spell(value).strip() or "empty"
     return text if len(text) <= 40 else text[:37] + "…"

@@ -131,9 +131,9 @@ def trouble(arrays, weights=None, result=None):
 def cause_of(found, kept, traces):
     """The Cause of ``found``; ``kept`` and ``traces`` are the step's calls, in order."""
     if found.kind == "input":
-        return Cause(None, f"The model's input was not finite already: {found.what} holds NaN or an infinite number.")
+        return Cause(None, f"The model's input is not finite: {found.what} holds NaN or an infinite number.")
     if found.kind == "parameter":
-        return Cause(None, f"The parameter {found.what} was not finite already, before this step began.")
+        return Cause(None, f"The parameter {found.what} held NaN or an infinite number before this step began.")
     if found.kind == "call":
         index = kept.index(found.what)
         return _cause_of_call(index, kept[index], traces[index])
@@ -149,9 +149,7 @@ def _cause_of_call(index, call, trace):
     if where.tensor in ("q", "k", "v"):
         what = {"q": "queries", "k": "keys", "v": "values"}[where.tensor]
         place = f"item {item}, head {where.head}, {'query' if where.tensor == 'q' else 'key'} {where.position}"
-        sentence = (
-            f"{call.name}, {place}: the {what} that came in were not finite already; what made them is before this attention."
-        )
+        sentence = f"{call.name}, {place}: the {what} were not finite when they came in; the cause lies before this attention."
         return Cause(index, sentence, item, where.head, where.position if where.tensor == "q" else None)
     for finding in findings(trace):
         if finding.kind in NO_KEY and (not finding.items or item in finding.items):

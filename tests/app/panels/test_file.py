@@ -132,9 +132,9 @@ def test_a_cause_outside_attention_leads_to_the_first_layer(two_calls, tmp_path)
     query = synthetic().batch.query.copy()
     query[0, 1, 0] = np.nan
     spoilt = attend(synthetic().layer, Batch(query))
-    cause = Cause(None, "The model's input was not finite already: argument 0 holds NaN or an infinite number.")
+    cause = Cause(None, "The model's input is not finite: argument 0 holds NaN or an infinite number.")
     at = opened_with("run.safetensors", recorded(spoilt, cause=cause, folder=tmp_path))
-    assert "input was not finite already" in errors(at)[0] and "whole number" not in page_text(at)
+    assert "input is not finite" in errors(at)[0] and "whole number" not in page_text(at)
     assert at.query_params == {"source": "file", "file": "run.safetensors"}
     assert "q holds" in page_text(at) and "No mask made that" in page_text(at).replace("\\", "")
     assert "NaN, and no mask made it" in {trace.get("name") for trace in figure(at)["data"] if trace.get("showlegend")}

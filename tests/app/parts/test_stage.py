@@ -7,6 +7,7 @@ import pytest
 
 from mha_viz import Settings, synthetic
 from mha_viz.app.parts.layout_demo import leak_table, leaks_in_words
+from mha_viz.app.parts.messages import assigned
 from tests.app.screen import held, opened, page_text, press, read, set_to, unescaped, whole, widgets
 
 TINY = {"case": "tiny", "embed_dim": "4", "num_heads": "2", "batch_size": "1", "seq_len": "3", "padding": ""}
@@ -156,6 +157,26 @@ def test_a_mask_that_does_not_fit_is_mended_in_one_click():
 def test_reset_view_leaves_what_other_pages_and_switches_hold():
     at = press(opened(head="3", scale="log", item="1", opened="1", step="softmax", token="4"), "Reset view")
     assert at.query_params == {"item": "1", "opened": "1", "step": "softmax", "token": "4"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("causal", False, "causal off"),
+        ("bias", True, "bias on"),
+        ("seed", 0, "seed = 0"),
+        ("window", None, "window = none"),
+        ("padding", (3, 0), "padding = 3,0"),
+    ],
+)
+def test_what_is_set_is_said_as_its_control_shows_it(name, value, said):
+    assert assigned(name, value) == said
+
+
+def test_a_and_b_that_give_the_same_are_said_to():
+    said = page_text(opened(pinned="causal=1")).replace("\\", "")
+    assert "**A**: causal on" in said and "**B**: causal off" in said
+    assert "**Output**: unchanged, bit for bit." in page_text(opened(pinned="batch_first=0"))
 
 
 def test_the_pinned_settings_are_in_the_address():

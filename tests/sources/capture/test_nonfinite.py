@@ -69,7 +69,7 @@ def test_an_input_that_was_not_finite():
     bad = X.clone()
     bad[1, 2] = torch.inf
     recording = train(Model(), [(X,), (bad,)])
-    assert recording.cause.trace is None and "input was not finite already: argument 0" in recording.cause.sentence
+    assert recording.cause.trace is None and "input is not finite: argument 0" in recording.cause.sentence
     assert len(recording.traces) == 2
 
 
@@ -78,7 +78,7 @@ def test_a_parameter_that_was_not_finite():
     with torch.no_grad():
         model.layers[1].in_proj_weight[0, 0] = torch.nan
     cause = train(model, [(X,)]).cause
-    assert "parameter layers.1.in_proj_weight was not finite already" in cause.sentence
+    assert "parameter layers.1.in_proj_weight held NaN or an infinite number before this step began" in cause.sentence
 
 
 def test_what_comes_into_a_layer_was_not_finite():
@@ -86,7 +86,7 @@ def test_what_comes_into_a_layer_was_not_finite():
     model.layers.insert(1, Apart())
     cause = train(model, [(X,)]).cause
     assert (cause.trace, cause.item, cause.query) == (1, 1, 2)
-    assert cause.sentence.startswith("layers.2, item 1, head 0, query 2: the queries that came in")
+    assert cause.sentence.startswith("layers.2, item 1, head 0, query 2: the queries were not finite when they came in;")
 
 
 class Apart(nn.Module):
