@@ -95,6 +95,7 @@ class Budget:
 
         What is kept is let go for it, used longest ago first, but not what others just asked for. Where that is not enough it waits for
         other work to end, for ``wait`` seconds at most; then ``refuse(available)`` has to raise, with the bytes of which half may be used.
+        What would not fit even then is refused at once, and nothing is let go for it.
         """
         self._take(size, refuse, visitor)
         try:
@@ -110,11 +111,12 @@ class Budget:
         until = begun + (0 if again else self.wait)
         with self._changed:
             while size > ALWAYS_FREE and size > SHARE * (available := self.free() - self.in_work):
+                ever = SHARE * (self.free() + self.size + self.in_work) >= size  # once all of it is given back
                 hopeful |= bool(self._entries) or self.in_work > 0  # what is looked at now may be let go in a moment
                 idle = next((key for key, entry in self._entries.items() if self._is_idle(entry, visitor)), None)
-                if idle is not None:
+                if ever and idle is not None:
                     self._let_go(idle)
-                elif hopeful and time.monotonic() < until:
+                elif ever and hopeful and time.monotonic() < until:
                     self._changed.wait(LOOK)
                 else:
                     self._refused = {asked: when for asked, when in self._refused.items() if begun - when < IN_USE}

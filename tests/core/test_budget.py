@@ -61,6 +61,17 @@ def test_work_that_never_fits_is_refused_after_a_while_with_what_may_be_used():
     assert budget.in_work == 0
 
 
+def test_what_would_not_fit_even_alone_is_refused_at_once_and_nothing_is_let_go_for_it(monkeypatch):
+    machine = Machine(600 * MB)
+    budget = Budget(machine.free)
+    monkeypatch.setattr(budget._changed, "wait", lambda seconds: pytest.fail("it waits in vain"))
+    for visitor in ("one", "other"):
+        budget.kept(visitor, lambda: "kept", 20 * MB, refuse, visitor)
+    with budget.reserved(100 * MB, refuse), pytest.raises(Wrong), budget.reserved(400 * MB, refuse, "one"):
+        pass
+    assert budget.holds("one") and budget.holds("other")
+
+
 def test_who_was_just_refused_does_not_wait_again():
     """A page asks several times for what it shows."""
     budget = Budget(lambda: 600 * MB, wait=0.3)
