@@ -147,18 +147,18 @@ def test_what_others_look_at_does_not_give_way(monkeypatch):
     budget = Budget(lambda: free[0], wait=0.01)
     budget.kept("a", lambda: 0, 100 * MB, refuse, "ann")
     free[0] = 100 * MB
-    with pytest.raises(Wrong), budget.reserved(200 * MB, refuse, "ben"):
+    with pytest.raises(Wrong), budget.reserved(90 * MB, refuse, "ben"):
         pass
     assert budget.holds("a")
     monkeypatch.setattr("mha_viz.core.budget.IN_USE", -1)
-    with pytest.raises(Wrong), budget.reserved(200 * MB, refuse, "ben"):
+    with pytest.raises(Wrong), budget.reserved(90 * MB, refuse, "ben"):
         pass
     assert not budget.holds("a")
     free[0] = GB
     budget.kept("b", lambda: 0, 100 * MB, refuse, "ann")
     free[0] = 100 * MB
     monkeypatch.setattr("mha_viz.core.budget.IN_USE", 60)
-    with pytest.raises(Wrong), budget.reserved(200 * MB, refuse, "ann"):
+    with pytest.raises(Wrong), budget.reserved(90 * MB, refuse, "ann"):
         pass
     assert not budget.holds("b")
 
@@ -187,7 +187,7 @@ def test_what_gave_way_is_forgotten_again_when_they_leave():
     budget = Budget(lambda: free[0], wait=0.01)
     budget.kept("a", lambda: value, 100 * MB, refuse, "ann")
     free[0] = 100 * MB
-    with pytest.raises(Wrong), budget.reserved(200 * MB, refuse, "ann"):
+    with pytest.raises(Wrong), budget.reserved(90 * MB, refuse, "ann"):
         pass
     assert value.forgot == 1 and not budget.holds("a")
     budget.leave("ben")
