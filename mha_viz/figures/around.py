@@ -1,13 +1,38 @@
 """What stands around the maps: captions, titles, labels of the strip, colour bars, legend."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
 import numpy as np
 
 from mha_viz.analysis import STATISTICS
+from mha_viz.analysis.choice import Choice
 from mha_viz.analysis.norms import QUANTITY, SOFTMAX, by_norms
+from mha_viz.core.pool import Pool
 from mha_viz.core.sight import pooling_of
-from mha_viz.figures.labels import SIZE
+from mha_viz.core.trace import Trace
+from mha_viz.figures import piece
+from mha_viz.figures.geometry import Box, Geometry, MapPlace, Strip
+from mha_viz.figures.labels import SIZE, Names
+from mha_viz.figures.piece import Axes, Looks, Piece, color_bar, note, quiet
+from mha_viz.figures.scale import Scale
+from mha_viz.figures.theme import Theme
 from mha_viz.figures.widths import width_of
 from mha_viz.settings.view import UNSORTED
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
+
+
+class Label(NamedTuple):
+    """What stands above a tile: the ``name`` of its map, what is ``said`` of that, and the ``value`` alone where there is little room."""
+
+    name: str
+    said: str
+    value: str
+
 
 SHORT = ("percent", "number")  # labels without the word "head"
 _MEASURE = "Jensen–Shannon divergence of its rows: 0 % equal, 100 % no key in common"
@@ -25,12 +50,12 @@ SAID = {  # of a head: in a label, and in the caption
 }
 
 
-def every_head(choice, H):
+def every_head(choice: Choice, H: int) -> str:
     """What the strip shows: "Every head", or "2 of 8 heads" where some were chosen."""
     return "Every head" if len(choice.order) == H else f"{len(choice.order)} of {H} heads"
 
 
-def captions(order, heads="Every head", dropout=False, known=True):
+def captions(order: str, heads: str = "Every head", dropout: bool = False, known: bool = True) -> tuple[str, ...]:
     """Captions of the strip, the longest first: which ``heads`` it shows and in which order.
 
     With ``dropout`` they add that the order comes from weights before it. The order is not ``known`` before all rows of a long
@@ -60,14 +85,14 @@ def captions(order, heads="Every head", dropout=False, known=True):
     )
 
 
-def weighted(trace):
+def weighted(trace: Trace) -> str:
     """What a caption adds where maps show no plain attention weights: " · value-norm weighted"."""
     if trace.quantity == SOFTMAX:
         return " · as the softmax gave them"
     return f" · {QUANTITY}ed" if by_norms(trace) else ""
 
 
-def pooled(trace, tiles, large, what=None):
+def pooled(trace: Trace, tiles: Pool | None, large: Pool | None, what: str | None = None) -> tuple[str, ...]:
     """What a caption adds where the Pool of the tiles, of the large maps or both stands for several cells of a Trace's maps, each ``what``,
     its quantity where None; the longest first, ("",) where all are whole. None for maps that there are not. Of a part of a longer map it
     says which part, and whether that is exact."""
@@ -85,7 +110,7 @@ def pooled(trace, tiles, large, what=None):
     return f" · pooled{where}: each pixel is the largest {what} of {block} cells", f" · pooled, max of {block}"
 
 
-def seen(trace):
+def seen(trace: Trace) -> tuple[str, ...]:
     """What a caption adds where a Trace shows what is in sight of a longer one: which part, and how exactly; the longest first, ("",) of
     one that is whole."""
     sight = trace.tokens.sight
@@ -99,17 +124,17 @@ def seen(trace):
     return f"{blocks}: {part}", blocks
 
 
-def block_size(pool):
+def block_size(pool: Pool) -> str:
     down, across = pool.size
     return f"{'' if pool.L % pool.rows == 0 and pool.S % pool.columns == 0 else 'up to '}{down} × {across}"
 
 
-def percent(part):
+def percent(part: float) -> str:
     """A part from 0 to 1 as a person reads it: 37 %, 3.2 %, n/a."""
     return "n/a" if np.isnan(part) else f"{100 * part:.{1 if part < 0.0995 else 0}f} %"
 
 
-def value(choice, head):
+def value(choice: Choice, head: int) -> str:
     """What the ordering statistic says of a head, with its unit: "93 %", "5.2 tokens" without the unit's name."""
     found = choice.values[head]
     if STATISTICS[choice.statistic].unit == "%":
@@ -117,23 +142,23 @@ def value(choice, head):
     return "n/a" if np.isnan(found) else f"{found:.1f}"
 
 
-def said(choice, head):
+def said(choice: Choice, head: int) -> str:
     """ "differs 4.5 %", "entropy 93 %", "distance 5.2"; nothing of what is not known yet."""
     if not choice.known:
         return ""
     return f"{SAID[choice.statistic][0]} {value(choice, head)}"
 
 
-def caption(place, line, texts, theme):
+def caption(place: Geometry, line: int, texts: Sequence[str], theme: Theme) -> Piece:
     """The first of some texts that fits, as the picture's caption in this ``line``."""
     text = next((text for text in texts if width_of(text, 13) < place.width), texts[-1])
     return text_at(place, 0, 9 + 22 * line, text, 13, theme.soft)
 
 
-def titles(place, names, theme, columns):
+def titles(place: Geometry, names: Sequence[tuple[str, Sequence[str]]], theme: Theme, columns: Names) -> list[Piece]:
     """The titles of the large maps, (name, and what is said of it, the longest first), and the names of their axes, which make way for the
     first of the Names of ``columns``."""
-    found = []
+    found: list[Piece] = []
     for map, (name, more) in zip(place.maps, names, strict=True):
         title = map.title
         room = title.width - width_of(name, 17, bold=True)
@@ -146,7 +171,7 @@ def titles(place, names, theme, columns):
     return found + ([_axis_names(place, place.names, theme, columns)] if place.names and place.parts.labels else [])
 
 
-def _axis_names(place, map, theme, columns):
+def _axis_names(place: Geometry, map: MapPlace, theme: Theme, columns: Names) -> Piece:
     """What rows and columns are, left above a map; of a part of a long one out of the way of its first numbers, which are long."""
     right, middle = map.box.x - 8, map.box.y - 18
     if columns.of_more and not map.column_labels.angle:
@@ -155,35 +180,23 @@ def _axis_names(place, map, theme, columns):
     return text_at(place, right, middle, "key → is read<br>query ↓ asks", 13, theme.soft, xanchor="right", align="right")
 
 
-def text_at(place, x, y, text, size, color, **more):
-    return {
-        "text": text,
-        "x": x / place.width,
-        "y": 1 - y / place.height,
-        "xref": "paper",
-        "yref": "paper",
-        "xanchor": "left",
-        "yanchor": "middle",
-        "align": "left",
-        "showarrow": False,
-        "borderpad": 0,
-        "font": {"size": size, "color": color},
-        **more,
-    }
+def text_at(place: Geometry, x: float, y: float, text: str, size: float, color: str, **more: object) -> Piece:
+    where = {"xanchor": "left", "yanchor": "middle", "align": "left", "borderpad": 0}
+    return note(text, x / place.width, 1 - y / place.height, size, color, **(where | more))
 
 
-def row_words(looks, cell, axes, theme):
+def row_words(looks: Looks, cell: tuple[float, float], axes: Axes, theme: Theme) -> list[Piece]:
     """The word "undefined" or "NaN" as an annotation on each block of rows of a large map that are so throughout and have room for it, up
     to eight each."""
-    found = []
+    found: list[Piece] = []
     for look, word in (("undefined", "undefined"), ("nan", "NaN")):
         found += _words_on(looks[look][0].all(axis=1), word, cell, axes, theme)
     return found
 
 
-def _words_on(rows, word, cell, axes, theme):
+def _words_on(rows: Bool[np.ndarray, " L"], word: str, cell: tuple[float, float], axes: Axes, theme: Theme) -> list[Piece]:
     """A ``word`` on each run of ``rows`` [L] bool."""
-    found = []
+    found: list[Piece] = []
     edges = np.flatnonzero(np.diff(np.concatenate([[False], rows, [False]])))
     for top, bottom in edges.reshape(-1, 2).tolist():
         if (bottom - top) * cell[1] >= 16 and len(found) < 8:
@@ -203,7 +216,7 @@ def _words_on(rows, word, cell, axes, theme):
     return found
 
 
-def label_widths(labels):
+def label_widths(labels: Sequence[Label]) -> dict[str, float]:
     """px that the widest of such labels takes in each of the ways in which a strip can say it."""
     return {
         "line": max(width_of(name, 14, bold=True) + width_of(f" {said}", 14) for name, said, _ in labels),
@@ -213,78 +226,33 @@ def label_widths(labels):
     }
 
 
-def title_of(strip, name):
+def title_of(strip: Strip, name: str) -> list[str | int]:
     """A tile's name as its label has it, and the size of that text in px."""
     return [_least(name), 13] if strip.words in SHORT else [name, 14]
 
 
-def _least(name):
+def _least(name: str) -> str:
     return name.rpartition("head ")[2].replace("average", "avg")
 
 
-def strip_labels(strip, origins, labels, axes, theme):
+def strip_labels(strip: Strip, origins: Float[np.ndarray, "T 2"], labels: Iterable[Label], axes: Axes, theme: Theme) -> Piece:
     """The labels above tiles, (name, what is said of it, its value alone), as one trace of texts."""
     texts = []
     for name, said, value in labels:
         between, more = {"line": (" ", said), "lines": ("<br>", said), "percent": (" ", value), "number": ("", "")}[strip.words]
         texts.append(f"<b>{title_of(strip, name)[0]}</b><span style='color:{theme.soft}'>{between}{more}</span>")
     x, y = (origins - [0.5, 0.5 + (3 + strip.names) / strip.cell[1]]).T  # 3 px above the tile's corner, or its names
-    return {
-        "type": "scatter",
-        "mode": "text",
-        "x": x,
-        "y": y,
-        "xaxis": axes[0],
-        "yaxis": axes[1],
-        "text": texts,
-        "textposition": "top right",
-        "textfont": {"size": 13 if strip.words in SHORT else 14, "color": theme.text},
-        "cliponaxis": False,
-        "hoverinfo": "skip",
-        "showlegend": False,
-    }
+    font = {"size": 13 if strip.words in SHORT else 14, "color": theme.text}
+    return quiet("text", x, y, axes, text=texts, textposition="top right", textfont=font, cliponaxis=False)
 
 
-def bar(place, box, scale, theme):
+def bar(place: Geometry, box: Box, scale: Scale, theme: Theme) -> Piece:
     """A colour bar: beside the maps, or below them where they are stacked."""
-    title = scale.title(box.width if place.stacked else box.height)
-    values, texts = scale.ticks()
-    return {
-        "x": box.x / place.width,
-        "xanchor": "left",
-        "xpad": 0,
-        "y": 1 - box.y / place.height,
-        "yanchor": "top",
-        "ypad": 0,
-        "orientation": "h" if place.stacked else "v",
-        "len": box.width if place.stacked else box.height,
-        "lenmode": "pixels",
-        "thickness": 14,
-        "outlinewidth": 1,
-        "outlinecolor": theme.line,
-        "tickfont": {"size": 13},
-        "ticks": "outside",
-        "ticklen": 3,
-        "tickcolor": theme.line,
-        "tickvals": values,
-        "ticktext": texts,
-        "tickmode": "array",
-        "title": {"text": title, "font": {"size": 14}, "side": "top" if place.stacked else "right"},
-    }
+    length = box.width if place.stacked else box.height
+    return color_bar(box.x / place.width, 1 - box.y / place.height, length, place.stacked, scale, theme)
 
 
-def legend(place, theme):
+def legend(place: Geometry, theme: Theme) -> Piece:
     """What each hatch means, in a line below everything."""
-    return {
-        "orientation": "h",
-        "x": 0,
-        "xanchor": "left",
-        "y": 1 - place.legend.y / place.height,
-        "yanchor": "top",
-        "bgcolor": "rgba(0,0,0,0)",
-        "font": {"size": 14, "color": theme.text},
-        "itemclick": False,
-        "itemdoubleclick": False,
-        "itemsizing": "constant",
-        "tracegroupgap": 0,
-    }
+    font = {"size": 14, "color": theme.text}
+    return piece.legend(0, 1 - place.legend.y / place.height, font=font, itemsizing="constant")

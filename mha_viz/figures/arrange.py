@@ -4,11 +4,26 @@ Nothing here knows of Plotly: sizes of maps, labels and gaps follow from the wid
 the tokens' texts are. So nothing overlaps or is cut at any width, and tests can prove it.
 """
 
-import math
+from __future__ import annotations
 
-from mha_viz.figures.geometry import GAP, NARROW, ROW_PITCH, TITLE, Box, ColumnLabels, Geometry, MapPlace, Strip, has_numbers
+import math
+from collections.abc import Callable, Mapping
+
+from mha_viz.figures.geometry import (
+    GAP,
+    NARROW,
+    ROW_PITCH,
+    TITLE,
+    Box,
+    ColumnLabels,
+    Geometry,
+    MapPlace,
+    Strip,
+    Tiled,
+    has_numbers,
+)
 from mha_viz.figures.margins import BAR, CORNER, EDGE, Margins
-from mha_viz.figures.parts import ALL
+from mha_viz.figures.parts import ALL, Parts
 from mha_viz.figures.widths import widened
 
 NARROW_FOR_THREE = 780  # px: the same of three large maps
@@ -28,22 +43,22 @@ SLANT = 50  # degrees
 
 
 def arrange(
-    width,
-    heads,
-    queries,
-    keys,
-    row_texts,
-    column_texts,
-    numbered=False,
+    width: int,
+    heads: int,
+    queries: int,
+    keys: int,
+    row_texts: float,
+    column_texts: float,
+    numbered: bool = False,
     *,
-    maps=2,
-    own_names=True,
-    bars=None,
-    captions=1,
-    stacked=None,
-    labels=LABELS,
-    parts=ALL,
-):
+    maps: int = 2,
+    own_names: bool = True,
+    bars: dict[int, float] | None = None,
+    captions: int = 1,
+    stacked: bool | None = None,
+    labels: Mapping[str, float] | None = LABELS,
+    parts: Parts = ALL,
+) -> Geometry:
     """The Geometry of a strip of ``heads`` tiles of ``queries`` × ``keys`` cells, and large ``maps`` of as many, ``width`` px wide.
 
     ``row_texts`` and ``column_texts`` are the widths in px of the widest names of rows and columns; columns that are just
@@ -59,7 +74,7 @@ def arrange(
     title, title_width = (TITLE, MIN_TITLE[maps]) if parts.title else (0, 0)
     # A 16:10 window whose page leaves `width` for the picture leaves about this height under its controls.
     budget = 640 if stacked else min(max(0.58 * width, 540), 820)
-    top = CAPTION * captions if parts.title else 0
+    top: float = CAPTION * captions if parts.title else 0
     strip = _strip(width, heads, queries, keys, top, budget, labels if parts.title else None) if heads else None
     top = (strip.area.bottom + 18 if strip else top) + title
     row_labels, left = margins.left(row_texts)
@@ -68,17 +83,17 @@ def arrange(
     between = 0 if stacked else sum(BAR + ticks for i, ticks in bars.items() if i < maps - 1)
     beside = margins.right(bars.get(maps - 1))
 
-    def gap_for(names):
+    def gap_for(names: ColumnLabels) -> int:
         if stacked:
             return 0
         if not parts.labels:
             return GAP
         return max(24, names.overhang + 8 + (widened(CORNER) - row_labels if own_names else 0))
 
-    def above(names):
+    def above(names: ColumnLabels) -> int:
         return max(names.height, margins.above() - title)
 
-    def cell_for(names):
+    def cell_for(names: ColumnLabels) -> tuple[float, float]:
         gap = gap_for(names)
         room = width - left - (named - 1) * row_labels - (across - 1) * gap - between - max(beside, names.overhang + 4)
         if maps == 1 and not (strip or parts.around):
@@ -90,7 +105,10 @@ def arrange(
 
     names, cell = _label_columns(cell_for, column_texts, numbered, parts)
     size, gap = (keys * cell[0], queries * cell[1]), gap_for(names)
-    placed, bar_boxes, x, y = [], [], left, top + above(names)
+    placed: list[MapPlace] = []
+    bar_boxes: list[Box] = []
+    x: float = left
+    y = top + above(names)
     for i in range(maps):
         first = own_names or i == 0 or stacked
         box = Box(x, y, *size)
@@ -113,8 +131,17 @@ def arrange(
 
 
 def arrange_all(
-    width, tiles, queries, keys, row_texts, column_texts, numbered=False, bar_ticks=BAR_TICKS, labels=LABELS, parts=ALL
-):
+    width: int,
+    tiles: int,
+    queries: int,
+    keys: int,
+    row_texts: float,
+    column_texts: float,
+    numbered: bool = False,
+    bar_ticks: float = BAR_TICKS,
+    labels: Mapping[str, float] | None = LABELS,
+    parts: Parts = ALL,
+) -> Tiled:
     """The Geometry of so many tiles alone, as large as the width allows and two screens hold, in rows that are as full as can be
     without making them small: see ``arrange``."""
     stacked, labels = width < NARROW, labels if parts.title else None
@@ -123,13 +150,13 @@ def arrange_all(
     row_labels, left = margins.left(row_texts)
     beside = margins.right(bar_ticks)
 
-    def grid(columns):
+    def grid(columns: int) -> Tiled:
         rows = -(-tiles // columns)
 
-        def room_for(names):
+        def room_for(names: ColumnLabels) -> float:
             return (width - left - (columns - 1) * GAP - max(beside, names.overhang + 4)) // columns
 
-        def cell_for(names):
+        def cell_for(names: ColumnLabels) -> tuple[float, float]:
             if tiles == 1 and not parts.around:
                 return _filling(queries, keys, room_for(names))
             return _cell(queries, keys, room_for(names), 640, largest=96, smallest_side=32)
@@ -153,10 +180,10 @@ def arrange_all(
     most = max(min(tiles, int((width - left - beside + GAP) // (_least(labels)[0] + 24 + GAP))), 1)
     grids = [grid(columns) for columns in range(1, most + 1)]
     fitting = [place for place in grids if place.height <= budget] or [min(grids, key=lambda place: place.height)]
-    numbers = [place for place in fitting if has_numbers(queries, keys, place.strip.cell)]
+    numbers = [place for place in fitting if has_numbers((queries, keys), place.strip.cell)]
     large = [place for place in numbers or fitting if max(place.strip.tile) >= LARGE]
 
-    def worth(place):
+    def worth(place: Tiled) -> tuple[float, int]:
         wide, high = place.strip.tile
         full = tiles / (place.strip.columns * place.strip.rows)
         return wide * high * full ** (EVEN if large else 0), -place.height
@@ -164,7 +191,18 @@ def arrange_all(
     return max(large or fitting, key=worth)
 
 
-def arrange_grid(width, rows, columns, queries, keys, left, bar_ticks=BAR_TICKS, labels=LABELS, parts=ALL, height=math.inf):
+def arrange_grid(
+    width: int,
+    rows: int,
+    columns: int,
+    queries: int,
+    keys: int,
+    left: float,
+    bar_ticks: float = BAR_TICKS,
+    labels: Mapping[str, float] | None = LABELS,
+    parts: Parts = ALL,
+    height: float = math.inf,
+) -> Tiled:
     """The Geometry of ``rows`` × ``columns`` tiles alone, ``left`` px to their left for the names of rows; a colour bar beside them, or
     below where that leaves them too little. Where so many columns have no room for their numbers, each row becomes several, evenly
     filled. Tiles are lower where that keeps them within a ``height``, as long as one sees them."""
@@ -194,28 +232,30 @@ def arrange_grid(width, rows, columns, queries, keys, left, bar_ticks=BAR_TICKS,
     return _alone(width, strip, bar, 4, margins)
 
 
-def _alone(width, strip, bar, gap, margins, names=None):
+def _alone(width: int, strip: Strip, bar: Box, gap: int, margins: Margins, names: MapPlace | None = None) -> Tiled:
     """The Geometry of tiles without large maps, the legend ``gap`` px below them."""
     bars = (bar,) if margins.parts.bar else ()
     tiles = strip.area.bottom - (0 if margins.parts.legend else EDGE)  # the area ends with the room of a frame
     bottom = max(tiles, *(box.bottom for box in bars)) if bars else tiles
     legend = Box(0, bottom + margins.below(gap), width, margins.legend)
-    return Geometry(width, math.ceil(legend.bottom), strip, (), bars, margins.stacked, legend, names, margins.parts)
+    return Tiled(width, math.ceil(legend.bottom), strip, (), bars, margins.stacked, legend, names, margins.parts)
 
 
-def _least(labels):
+def _least(labels: Mapping[str, float] | None) -> tuple[float, float]:
     """px that a tile must have across for a name with its value, and for its number alone."""
     return (labels["percent"], labels["number"]) if labels else (LEAST, LABELS["number"])
 
 
-def _strip(width, heads, queries, keys, top, budget, labels):
+def _strip(
+    width: int, heads: int, queries: int, keys: int, top: float, budget: float, labels: Mapping[str, float] | None
+) -> Strip:
     """The arrangement in evenly filled rows that gives the largest tiles within its share of the budget; else the lowest one."""
     share, tallest = (0.45 if width < NARROW else 0.34) * budget, min(max(0.16 * budget, 72), 128)
     room_in = lambda columns: (width - 2 * EDGE - (columns - 1) * GAP) // columns  # noqa: E731
     valued, numbered = _least(labels)
     many = width >= NARROW and room_in(-(-heads // ROWS)) < valued
     least = max(LEAST, numbered) if many else valued
-    fitting, first = [], None
+    strips: list[tuple[float, Strip]] = []  # what its share leaves a row of tiles, and the strip; the lowest first
     for rows in range(1, heads + 1):
         columns = -(-heads // rows)
         room = room_in(columns)
@@ -224,14 +264,14 @@ def _strip(width, heads, queries, keys, top, budget, labels):
         _, label = _words(min(room, 128), labels)
         spare = share / rows - label - GAP
         tall = spare if spare >= 40 else tallest if width < NARROW else 48  # beyond its share: small, or on a phone as it likes
-        strip = _rows_of(columns, rows, room, queries, keys, top, min(tallest, tall), labels)
-        first = first or strip
-        if spare >= 40:
-            fitting.append(strip)
-    return max(fitting, key=lambda s: s.tile[0] * s.tile[1], default=first)
+        strips.append((spare, _rows_of(columns, rows, room, queries, keys, top, min(tallest, tall), labels)))
+    fitting = [strip for spare, strip in strips if spare >= 40]
+    return max(fitting, key=lambda s: s.tile[0] * s.tile[1]) if fitting else strips[0][1]
 
 
-def _rows_of(columns, rows, room, queries, keys, top, tallest, labels):
+def _rows_of(
+    columns: int, rows: int, room: int, queries: int, keys: int, top: float, tallest: float, labels: Mapping[str, float] | None
+) -> Strip:
     cell = _cell(queries, keys, room, tallest, largest=28, smallest_side=32)
     tile = keys * cell[0], queries * cell[1]
     across = min(max(math.ceil(tile[0] - 1e-6), 128 if labels else 0), room)  # a label may need more room than a narrow tile
@@ -241,7 +281,7 @@ def _rows_of(columns, rows, room, queries, keys, top, tallest, labels):
     return Strip(columns, rows, area, cell, tile, step, label, words)
 
 
-def _words(across, labels):
+def _words(across: float, labels: Mapping[str, float] | None) -> tuple[str, int]:
     """What a label says above a tile that many px across, and how high it is; without labels, room for a frame."""
     if not labels:
         return "", EDGE
@@ -249,7 +289,7 @@ def _words(across, labels):
     return words, LABEL_HEIGHTS[words]
 
 
-def _cell(queries, keys, width, height, largest, smallest_side):
+def _cell(queries: int, keys: int, width: float, height: float, largest: float, smallest_side: float) -> tuple[float, float]:
     """(width, height) of one cell of a map that fits into width × height: square, unless the map would be too thin to see."""
     side = min(width / keys, height / queries, largest)
     side = math.floor(side) if side >= 4 else side  # whole px draw even cells
@@ -258,12 +298,14 @@ def _cell(queries, keys, width, height, largest, smallest_side):
     return wide, high
 
 
-def _filling(queries, keys, width):
+def _filling(queries: int, keys: int, width: float) -> tuple[float, float]:
     """(width, height) of one cell of a map that is as wide as that: square, unless the map would be much higher than wide."""
     return width / keys, min(width / keys, 1.2 * width / queries)
 
 
-def _label_columns(cell_for, text, numbered, parts):
+def _label_columns(
+    cell_for: Callable[[ColumnLabels], tuple[float, float]], text: float, numbered: bool, parts: Parts
+) -> tuple[ColumnLabels, tuple[float, float]]:
     """The first way of naming columns, from the most readable on, that fits the cells which it leaves."""
     if not parts.labels:
         none = ColumnLabels(0, ROW_PITCH, 0, 0)

@@ -1,6 +1,10 @@
 """Two Traces side by side: one head of A, of B, and what changed from A to B."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import plotly.graph_objects as go
@@ -9,18 +13,26 @@ from mha_viz.analysis import choose, largest_changes
 from mha_viz.analysis.compare import common
 from mha_viz.core.cells import NUMBERS, content
 from mha_viz.core.decimals import prose
+from mha_viz.core.trace import Trace
 from mha_viz.figures import around
 from mha_viz.figures.arrange import arrange
 from mha_viz.figures.geometry import NARROW
 from mha_viz.figures.heads import looks_of, sides, ticks_width, widest_labels
 from mha_viz.figures.labels import name_of
-from mha_viz.figures.parts import ALL
-from mha_viz.figures.picture import Large, Map, Tiles, large_pool, picture, strip_pool
+from mha_viz.figures.parts import ALL, Parts
+from mha_viz.figures.picture import Chosen, Large, Map, Tiles, large_pool, picture, strip_pool
+from mha_viz.figures.piece import Looks, Spec
 from mha_viz.figures.scale import Scale, automatic, largest_finite, rows_of
-from mha_viz.figures.theme import THEMES
+from mha_viz.figures.theme import THEMES, Theme, ThemeName
+from mha_viz.settings import View
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
 
 
-def difference(a, b, view, theme="light", width=1104, names=("A", "B")):
+def difference(
+    a: Trace, b: Trace, view: View, theme: ThemeName = "light", width: int = 1104, names: tuple[str, str] = ("A", "B")
+) -> go.Figure:
     """One head of the Traces ``a`` and ``b``, and B − A, exactly ``width`` px wide, as a ``go.Figure`` for ``live``.
 
     A and B share the scale of ``view``; B − A has a diverging one around zero, orange where B has less and blue where it has more (in
@@ -35,13 +47,21 @@ def difference(a, b, view, theme="light", width=1104, names=("A", "B")):
     return go.Figure(difference_spec(a, b, view, theme, width, names))
 
 
-def difference_spec(a, b, view, theme="light", width=1104, names=("A", "B"), parts=ALL):
+def difference_spec(
+    a: Trace,
+    b: Trace,
+    view: View,
+    theme: ThemeName = "light",
+    width: int = 1104,
+    names: tuple[str, str] = ("A", "B"),
+    parts: Parts = ALL,
+) -> Spec:
     """``difference`` as the plain dict that ``go.Figure`` checks; ``parts`` are what stands around the maps."""
-    theme, both = THEMES[theme].dressed(view.colors), _Both(a, b, view, names)
-    return both.together(theme, width, parts) if both.shared.average else both.apart(theme, width, parts)
+    colors, both = THEMES[theme].dressed(view.colors), _Both(a, b, view, names)
+    return both.together(colors, width, parts) if both.shared.average else both.apart(colors, width, parts)
 
 
-def describe_difference(a, b, view, names=("A", "B")):
+def describe_difference(a: Trace, b: Trace, view: View, names: tuple[str, str] = ("A", "B")) -> str:
     """What the picture shows, in a few sentences: its text alternative."""
     both = _Both(a, b, view, names)
     A, B = names
@@ -59,8 +79,8 @@ def describe_difference(a, b, view, names=("A", "B")):
         said.append(f"Chosen cell: query {token[0]}, key {token[1]}: {A} {before}, {B} {after}{change}.")
         changes = largest_changes(a, b, choice.item, None if both.head is None else [both.head], count=1)
         for c in changes:
-            cell = (name_of(b.tokens, side, choice.item, i) for side, i in enumerate((c.query, c.key)))
-            said.append(f"Largest change: query {next(cell)}, key {next(cell)}: {c.a:.6f} to {c.b:.6f}.")
+            query_name, key_name = (name_of(b.tokens, side, choice.item, i) for side, i in enumerate((c.query, c.key)))
+            said.append(f"Largest change: query {query_name}, key {key_name}: {c.a:.6f} to {c.b:.6f}.")
         if not changes:
             said.append("No weight changed.")
     return " ".join(said)
@@ -70,7 +90,7 @@ class _Both:
     """What of two Traces is compared: the Common of both, the Choice that the View makes of B where both have that item and head,
     the ``head`` (None: the averages), and its ``weights`` [L, S] in each."""
 
-    def __init__(self, a, b, view, names):
+    def __init__(self, a: Trace, b: Trace, view: View, names: tuple[str, str]) -> None:
         self.a, self.b, self.view, self.names = a, b, view, names
         self.shared = common(a, b)
         item = view.item if view.item < self.shared.items else 0
@@ -80,27 +100,27 @@ class _Both:
         self.what = f"head {self.head}" if self.all_heads else "the average of all heads"
         self.weights = [self._weights(trace) for trace in (a, b)]
 
-    def _weights(self, trace):
+    def _weights(self, trace: Trace) -> Float[np.ndarray, "L S"]:
         item = self.choice.item
         return trace.mean_weights[item] if self.head is None else trace.weights[item, self.head]  # [L, S]
 
-    def _scale(self):
+    def _scale(self) -> Scale:
         """The scale that A and B share, by the rule for one picture: "auto" looks at the weights of both."""
         quantities = [trace.quantity for trace in (self.a, self.b)]
         rows = [array for trace in (self.a, self.b) for array in rows_of(trace, self.choice.item)]
         kind = automatic(rows, quantities) if self.view.scale == "auto" else self.view.scale
         return Scale.of(rows, replace(self.view, scale=kind), min(quantities, key=len))
 
-    def _map(self, i, scale):
+    def _map(self, i: int, scale: Scale) -> Map:
         trace, name = (self.a, self.b)[i], self.names[i]
         H = trace.weights.shape[1]
         what = f"head {self.head}" if self.head is not None else f"average of {H} head{'s' if H > 1 else ''}"
         return Map(f"{name}: {what}", self.head, self.weights[i], scale, source="ab"[i])
 
-    def _looks(self, i, shown):
+    def _looks(self, i: int, shown: Sequence[int] | None) -> Looks:
         return looks_of((self.a, self.b)[i], self.choice.item, shown)
 
-    def together(self, theme, width, parts):
+    def together(self, theme: Theme, width: int, parts: Parts) -> Spec:
         """A, B and B − A, whose cells are the same."""
         a, b, item, choice = self.a, self.b, self.choice.item, self.choice
         shown = list(choice.order) if self.all_heads else []
@@ -121,7 +141,7 @@ class _Both:
         looks = [self._looks(i, None if self.head is None else [self.head]) for i in (0, 1)]
         own_names = (a.query_tokens[item], a.key_tokens[item]) != (b.query_tokens[item], b.key_tokens[item])
         tokens = [sides(trace, item, width) for trace in (a, b)]
-        widest = [max(side[i].widest for side in tokens) for i in (0, 1)]
+        row_texts, column_texts = (max(side[i].widest for side in tokens) for i in (0, 1))
         notes = [_note(note) for note in self.shared.notes]
         every = around.every_head(choice, b.weights.shape[1]).replace("Every", "every")
         captions = [
@@ -134,7 +154,8 @@ class _Both:
             len(shown),
             L,
             S,
-            *widest,
+            row_texts,
+            column_texts,
             tokens[1][1].numbered,
             maps=3,
             own_names=own_names,
@@ -147,17 +168,17 @@ class _Both:
             more = [
                 around.weighted(b) + note for note in around.pooled(b, strip_pool(place, (L, S)), large_pool((L, S)), "change")
             ]
-            notes.insert(0, [text + note for note in more for text in captions])
+            notes.insert(0, tuple(text + note for note in more for text in captions))
         strip = Tiles(maps, _either(self._looks(0, shown), self._looks(1, shown)), *tokens[1]) if shown else None
         large = [
             Large(self._map(0, scale), looks[0], *tokens[0]),
             Large(self._map(1, scale), looks[1], *tokens[1]),
             Large(one, _either(*looks), *tokens[1], strong=True),
         ]
-        chosen = choice.head if self.head is not None else None, choice.query, choice.key
+        chosen = Chosen(choice.head if self.head is not None else None, choice.query, choice.key)
         return picture(place, strip, large, chosen, [scale, change], theme, notes)
 
-    def apart(self, theme, width, parts):
+    def apart(self, theme: Theme, width: int, parts: Parts) -> Spec:
         """A and B with cells of their own, each of which says what of it is in sight."""
         scale, halves, large = self._scale(), [], []
         stacked = width < NARROW
@@ -184,17 +205,18 @@ class _Both:
             one = replace(self._map(i, scale), said=tuple(text.removeprefix(" · ") for text in around.seen(trace)))
             large.append(Large(one, self._looks(i, None if self.head is None else [self.head]), rows, columns))
         place = halves[0].beside(halves[1], stacked)
-        chosen = self.head, self.choice.query, self.choice.key
+        chosen = Chosen(self.head, self.choice.query, self.choice.key)
         notes = [_note(note) for note in self.shared.notes]
         return picture(place, None, large, chosen, [scale], theme, notes, linked=False)
 
 
-def _change(before, after):
+def _change(before: Float[np.ndarray, "*H L S"], after: Float[np.ndarray, "*H L S"]) -> Float[np.ndarray, "*H L S"]:
     with np.errstate(invalid="ignore"):  # ∞ − ∞
-        return (after.astype(np.float64) - before).astype(np.float32)
+        change: Float[np.ndarray, "*H L S"] = after.astype(np.float64) - before
+    return change.astype(np.float32)
 
 
-def _moved(change):
+def _moved(change: Float[np.ndarray, "R S"]) -> tuple[str, str]:
     """What a label says of a head: the mean change of its real rows' weights, its sign aside."""
     finite = np.isfinite(change)
     if not finite.any():
@@ -203,9 +225,10 @@ def _moved(change):
     return f"Δ {prose(mean, '.2g')}", f"{prose(mean, '.2g')}"
 
 
-def _either(a, b):
+def _either(a: Looks, b: Looks) -> Looks:
     """The looks of cells that hold no weight in one of two Traces. What only one masks still changed: those have a look of their own."""
-    found, taken = {}, False
+    found: Looks = {}
+    taken: Bool[np.ndarray, "T L S"] = np.zeros_like(a["masked"] | b["masked"])
     for kind in ("undefined", *NUMBERS):
         found[kind] = (a[kind] | b[kind]) & ~taken
         taken = taken | found[kind]
@@ -215,6 +238,6 @@ def _either(a, b):
     return found
 
 
-def _note(note):
+def _note(note: str) -> tuple[str, ...]:
     """A note as texts of one line, the longest first."""
     return note, note.partition(":")[0] + "."

@@ -1,23 +1,34 @@
 """How training went: loss and accuracy over the steps, on one axis."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 import plotly.graph_objects as go
 
-from mha_viz.figures.theme import FONT, THEMES
+from mha_viz.figures.piece import ground, note
+from mha_viz.figures.theme import THEMES, ThemeName
 from mha_viz.figures.widths import width_of
 
 DASHES = ("solid", "dash", "dot", "dashdot")
 
 
-def curves(steps, lines, step=None, theme="light", width=480, height=150):
+def curves(
+    steps: Sequence[int],
+    lines: Mapping[str, Sequence[float | None]],
+    step: int | None = None,
+    theme: ThemeName = "light",
+    width: int = 480,
+    height: int = 150,
+) -> go.Figure:
     """``lines``, name → values by step, over ``steps``; a mark at ``step``. Each line is named at its end, and dashed its own way.
 
     Steps are drawn by their place, not to scale: they lie closer together where more happens. The vertical axis goes from 0 to 1, or
     to the largest value.
     """
-    theme = THEMES[theme]
+    colors = THEMES[theme]
     high = max([1.0, *(value for values in lines.values() for value in known(values))])
     places = list(range(len(steps)))
     right = 14 + max((width_of(name, 13) for name in lines), default=0)
@@ -29,7 +40,7 @@ def curves(steps, lines, step=None, theme="light", width=480, height=150):
             "x": places,
             "y": list(values),
             "name": name,
-            "line": {"color": theme.text, "width": 2, "dash": DASHES[i % len(DASHES)]},
+            "line": {"color": colors.text, "width": 2, "dash": DASHES[i % len(DASHES)]},
             "hovertemplate": "after %{text} steps: %{y:.4f}<extra>%{fullData.name}</extra>",
             "text": [str(one) for one in steps],
         }
@@ -38,14 +49,8 @@ def curves(steps, lines, step=None, theme="light", width=480, height=150):
     every = max(1, math.ceil(len(places) / 7))
     shown = [*places[: -every or None : every], *places[-1:]] if len(places) > 1 else places  # the last step always
     layout = {
-        "width": width,
-        "height": height,
-        "margin": {"l": 34, "r": right, "t": 8, "b": 38, "autoexpand": False},
+        **ground(width, height, colors, 13, left=34, right=right, top=8, bottom=38),
         "showlegend": False,
-        "paper_bgcolor": theme.paper,
-        "plot_bgcolor": theme.paper,
-        "font": {"family": FONT, "size": 13, "color": theme.text},
-        "template": {},
         "hovermode": "x",
         "dragmode": False,
         "xaxis": {
@@ -54,42 +59,39 @@ def curves(steps, lines, step=None, theme="light", width=480, height=150):
             "title": {"text": "training steps", "font": {"size": 13}, "standoff": 8},
             "showgrid": False,
             "zeroline": False,
-            "linecolor": theme.line,
+            "linecolor": colors.line,
             "showline": True,
             "range": [-0.3, max(len(places) - 0.7, 0.7)],
             "fixedrange": True,
         },
-        "yaxis": {"range": [0, high * 1.04], "nticks": 4, "gridcolor": theme.line, "zeroline": False, "fixedrange": True},
+        "yaxis": {"range": [0, high * 1.04], "nticks": 4, "gridcolor": colors.line, "zeroline": False, "fixedrange": True},
         "annotations": [
-            {
-                "text": name,
-                "x": 1,
-                "xref": "paper",
-                "xanchor": "left",
-                "xshift": 4,
-                "y": end,
-                "yref": "paper",
-                "yanchor": "middle",
-                "showarrow": False,
-                "font": {"size": 13, "color": theme.text},
-            }
+            note(name, 1, end, 13, colors.text, xanchor="left", xshift=4, yanchor="middle")
             for name, end in zip(lines, ends, strict=True)
         ],
     }
     if step in list(steps):
         at = list(steps).index(step)
         layout["shapes"] = [
-            {"type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "yref": "paper", "line": {"color": theme.choice, "width": 3}}
+            {
+                "type": "line",
+                "x0": at,
+                "x1": at,
+                "y0": 0,
+                "y1": 1,
+                "yref": "paper",
+                "line": {"color": colors.choice, "width": 3},
+            }
         ]
     return go.Figure({"data": data, "layout": layout})
 
 
-def known(values):
+def known(values: Iterable[float | None]) -> list[float]:
     """Those that are numbers, and finite."""
     return [value for value in values if value is not None and math.isfinite(value)]
 
 
-def apart(places, least):
+def apart(places: Sequence[float], least: float) -> list[float]:
     """``places``, 0 to 1, moved so that no two are nearer than ``least``, in their order."""
     order, moved = sorted(range(len(places)), key=lambda i: places[i]), list(places)
     for before, after in pairwise(order):
@@ -98,7 +100,7 @@ def apart(places, least):
     return [place - max(beyond, 0) for place in moved] if beyond > 0 else moved
 
 
-def describe(steps, lines, step=None):
+def describe(steps: Sequence[int], lines: Mapping[str, Sequence[float | None]], step: int | None = None) -> str:
     """What the curves show, in words: their text alternative."""
     told = {name: known(values) for name, values in lines.items()}
     ends = "; ".join(f"{name} from {values[0]:.3f} to {values[-1]:.3f}" for name, values in told.items() if values)

@@ -4,34 +4,54 @@ Each takes numbers of ``mha_viz.analysis.decoding`` and gives a figure exactly `
 text alternative.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import plotly.graph_objects as go
 
+from mha_viz.analysis.decoding import Beside
 from mha_viz.core.cells import kinds
 from mha_viz.core.decimals import fill, prose
+from mha_viz.core.decode import Decoding, Step
 from mha_viz.figures import tiles
 from mha_viz.figures.curves import DASHES, apart, known
 from mha_viz.figures.geometry import NARROW, NICE, Box
 from mha_viz.figures.labels import Names, escape, visible
 from mha_viz.figures.margins import EDGE
-from mha_viz.figures.parts import ALL
+from mha_viz.figures.parts import ALL, Parts
+from mha_viz.figures.piece import Piece, ground, legend, note
 from mha_viz.figures.scale import Scale, largest_finite
 from mha_viz.figures.sheet import Sheet
-from mha_viz.figures.theme import FONT, THEMES, readable_on
+from mha_viz.figures.theme import THEMES, ThemeName, readable_on
 from mha_viz.figures.widths import widened, width_of
 from mha_viz.settings import View
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
 
 LEFT = 84  # px for the names of heads
 BESIDE = 104  # px beside the panels for the colour bars
 WORDS = 340  # px that a panel's title takes at most
+Lengths: TypeAlias = 'tuple[Float[np.ndarray, "H L"], Float[np.ndarray, "G L"], Float[np.ndarray, "G L"]]'  # of q, k and v
 ORIGIN = np.zeros((1, 2))  # of the only tile on its axes
 FEW = 4  # keys: a row of fewer has large weights whatever the layer does
 
 
-def cache(found, lengths, token, item=0, view=None, theme="light", width=1104, parts=ALL):
+def cache(
+    found: Beside,
+    lengths: Lengths,
+    token: int,
+    item: int = 0,
+    view: View | None = None,
+    theme: ThemeName = "light",
+    width: int = 1104,
+    parts: Parts = ALL,
+) -> go.Figure:
     """The step that reads ``token``: q, k and v of every head, a column per token, and the new row of each head's map.
 
     ``found`` is a Beside, ``lengths`` (‖q‖ [H, L], ‖k‖, ‖v‖ [G, L]). Columns to the left of the outlined ones are in the cache, those
@@ -47,7 +67,8 @@ def cache(found, lengths, token, item=0, view=None, theme="light", width=1104, p
     cell = (width - left - (8 if narrow or not parts.bar else beside)) / columns
     cell = min(int(cell) if cell >= 4 else cell, 64)  # whole px draw even cells
     texts = [*decoding.batch.key_tokens[item], *decoding.layer.extra_keys]
-    names, top, boxes, panels = Names(texts, 96, _padded(decoding, item, columns)), 0, {}, []
+    names, boxes, panels = Names(texts, 96, _padded(decoding, item, columns)), {}, []
+    top: float = 0
     for name, values in shown.items():
         top = sheet.title(left, top, *_titles(found, name, step))
         box = boxes[name] = Box(left, top, columns * cell, len(values) * _height(len(values), name))
@@ -75,7 +96,7 @@ def cache(found, lengths, token, item=0, view=None, theme="light", width=1104, p
         tiles.put_in_legend(sheet.data)
     noted = any(trace.get("showlegend") for trace in sheet.data)
     height = math.ceil(top) + 8 + 26 * noted
-    coloraxes = {}
+    coloraxes: Piece = {}
     for name, axis in (("weight", "coloraxis"), ("length", "coloraxis2")):
         bar = sheet.color_bar(bars[name], height, narrow, scales[name]) if parts.bar else None
         coloraxes |= scales[name].coloraxes(sheet.theme, bar, axis)
@@ -96,22 +117,20 @@ def cache(found, lengths, token, item=0, view=None, theme="light", width=1104, p
             "names": [],
             "chosen": {"head": None, "query": None, "key": token},
         },
-        legend={
-            "orientation": "h",
-            "x": left / width,
-            "xanchor": "left",
-            "y": 26 / height,
-            "yanchor": "top",
-            "bgcolor": "rgba(0,0,0,0)",
-            "itemclick": False,
-            "itemdoubleclick": False,
-            "itemsizing": "constant",
-            "tracegroupgap": 0,
-        },
+        legend=legend(left / width, 26 / height, itemsizing="constant"),
     )
 
 
-def _panel(sheet, box, name, values, scale, step, decoding, item):
+def _panel(
+    sheet: Sheet,
+    box: Box,
+    name: str,
+    values: Float[np.ndarray, "heads columns"],
+    scale: Scale,
+    step: Step,
+    decoding: Decoding,
+    item: int,
+) -> Piece:
     """Draws one panel of ``values`` [heads, columns] over ``box``; returns what the browser is to know of it."""
     heads, columns = values.shape
     high, wide = box.height / heads, box.width / columns
@@ -135,11 +154,12 @@ def _panel(sheet, box, name, values, scale, step, decoding, item):
     if weights and sheet.parts.values and wide >= 42 and high >= 18:
         colors = [readable_on(scale.color_at(sheet.theme, value)) for value in drawn[~blank].tolist()]
         sheet.data.append(tiles.numbers(values, blank, colors, axes))
-    edges = np.array([[-0.5], [heads - 0.5], [-0.5], [columns - 0.5]])
-    sheet.data.append(tiles.line(*tiles.outlines(*edges), axes, sheet.theme.line, 1))
+    first, last = np.array([-0.5]), np.array([heads - 0.5])  # heads
+    frame = tiles.outlines(first, last, np.array([-0.5]), np.array([columns - 0.5]))
+    sheet.data.append(tiles.line(*frame, axes, sheet.theme.line, 1))
     beyond = 0 if wide >= 16 else 4 / wide  # around a column that is too narrow for an outline within it
-    edges = tiles.outlines(*edges[:2], np.array([step.start - 0.5 - beyond]), np.array([step.stop - 0.5 + beyond]))
-    sheet.data += [tiles.line(*edges, axes, color, thick) for color, thick in ((sheet.theme.paper, 5), (sheet.theme.text, 2))]
+    new = tiles.outlines(first, last, np.array([step.start - 0.5 - beyond]), np.array([step.stop - 0.5 + beyond]))
+    sheet.data += [tiles.line(*new, axes, color, thick) for color, thick in ((sheet.theme.paper, 5), (sheet.theme.text, 2))]
     word = "KV" if name in "kv" and heads < decoding.layer.num_heads else "head"
     _name_heads(sheet, box, heads, word)
     return {
@@ -152,7 +172,7 @@ def _panel(sheet, box, name, values, scale, step, decoding, item):
     }
 
 
-def describe_cache(found, token, item=0):
+def describe_cache(found: Beside, token: int, item: int = 0) -> str:
     """What ``cache`` shows."""
     decoding = found.decoding
     step, H, G = decoding.steps[found.step_of(token)], decoding.layer.num_heads, decoding.num_kv_heads
@@ -171,13 +191,25 @@ def describe_cache(found, token, item=0):
     )
 
 
-def graph(x, lines, across, upwards, mark=None, limit=None, log=False, unit="{:.3g}", theme="light", width=520, height=230):
+def graph(
+    x: Sequence[int],
+    lines: Mapping[str, Sequence[float]],
+    across: str,
+    upwards: str,
+    mark: int | None = None,
+    limit: tuple[float, str] | None = None,
+    log: bool = False,
+    unit: str = "{:.3g}",
+    theme: ThemeName = "light",
+    width: int = 520,
+    height: int = 230,
+) -> go.Figure:
     """``lines``, name → values [P] over ``x`` [P], each dashed its own way and named at its end; a mark at ``mark``.
 
     ``across`` and ``upwards`` are what the axes are. ``limit`` is (value, name) of a level that is drawn dotted. ``log``: a logarithmic
     scale, on which what is exactly 0 stands at the bottom. ``unit`` is how a value is written.
     """
-    theme = THEMES[theme]
+    colors = THEMES[theme]
     every = [value for values in lines.values() for value in known(values)] + ([limit[0]] if limit else [])
     high = max(every, default=1.0) or 1.0
     low = 0.0
@@ -200,7 +232,7 @@ def graph(x, lines, across, upwards, mark=None, limit=None, log=False, unit="{:.
                 "x": list(map(int, x)),
                 "y": y,
                 "name": name,
-                "line": {"color": theme.text, "width": 2, "dash": (*DASHES, "longdash", "longdashdot")[i % 6]},
+                "line": {"color": colors.text, "width": 2, "dash": (*DASHES, "longdash", "longdashdot")[i % 6]},
                 "marker": {"size": 5, "symbol": ("circle", "diamond", "square", "cross")[i % 4]},
                 "text": [fill(unit, value) for value in np.asarray(values, float).tolist()],
                 "hovertemplate": f"{across} %{{x}}: %{{text}}<extra>%{{fullData.name}}</extra>",
@@ -216,7 +248,7 @@ def graph(x, lines, across, upwards, mark=None, limit=None, log=False, unit="{:.
                 "xref": "paper",
                 "y0": limit[0],
                 "y1": limit[0],
-                "line": {"color": theme.soft, "width": 1.5, "dash": "dot"},
+                "line": {"color": colors.soft, "width": 1.5, "dash": "dot"},
             }
         )
     if mark is not None:
@@ -228,68 +260,43 @@ def graph(x, lines, across, upwards, mark=None, limit=None, log=False, unit="{:.
                 "y0": 0,
                 "y1": 1,
                 "yref": "paper",
-                "line": {"color": theme.choice, "width": 3},
+                "line": {"color": colors.choice, "width": 3},
             }
         )
-    ticks = _log_ticks(low, high) if log else {"nticks": 5}
-    return go.Figure(
-        {
-            "data": data,
-            "layout": {
-                "width": width,
-                "height": height,
-                "margin": {"l": 76, "r": right, "t": 8, "b": 46, "autoexpand": False},
-                "showlegend": False,
-                "paper_bgcolor": theme.paper,
-                "plot_bgcolor": theme.paper,
-                "template": {},
-                "hovermode": "closest",
-                "dragmode": False,
-                "font": {"family": FONT, "size": 14, "color": theme.text},
-                "hoverlabel": {"font": {"size": 14}},
-                "xaxis": {
-                    "title": {"text": across, "font": {"size": 14}, "standoff": 6},
-                    "showgrid": False,
-                    "zeroline": False,
-                    "showline": True,
-                    "linecolor": theme.line,
-                    "fixedrange": True,
-                    "tickfont": {"size": 13},
-                    "tickformat": ",d",
-                    "dtick": next(n * 10**p for p in range(9) for n in (1, 2, 5) if n * 10**p >= (x[-1] - x[0]) / 6),
-                },
-                "yaxis": {
-                    "type": "log" if log else "linear",
-                    "range": [place(low), place(high) + 0.04 * span],
-                    "gridcolor": theme.line,
-                    "zeroline": False,
-                    "fixedrange": True,
-                    "tickfont": {"size": 13},
-                    **ticks,
-                    "title": {"text": upwards, "font": {"size": 14}, "standoff": 8},
-                },
-                "shapes": shapes,
-                "annotations": [
-                    {
-                        "text": escape(name),
-                        "x": 1,
-                        "xref": "paper",
-                        "xanchor": "left",
-                        "xshift": 6,
-                        "y": end / 1.04,
-                        "yref": "paper",
-                        "yanchor": "middle",
-                        "showarrow": False,
-                        "font": {"size": 14},
-                    }
-                    for name, end in zip(names, ends, strict=True)
-                ],
-            },
-        }
-    )
+    axis = {"zeroline": False, "fixedrange": True, "tickfont": {"size": 13}}
+    layout = {
+        **ground(width, height, colors, left=76, right=right, top=8, bottom=46),
+        "showlegend": False,
+        "hovermode": "closest",
+        "dragmode": False,
+        "hoverlabel": {"font": {"size": 14}},
+        "xaxis": {
+            **axis,
+            "title": {"text": across, "font": {"size": 14}, "standoff": 6},
+            "showgrid": False,
+            "showline": True,
+            "linecolor": colors.line,
+            "tickformat": ",d",
+            "dtick": next(n * 10**p for p in range(9) for n in (1, 2, 5) if n * 10**p >= (x[-1] - x[0]) / 6),
+        },
+        "yaxis": {
+            **axis,
+            **(_log_ticks(low, high) if log else {"nticks": 5}),
+            "title": {"text": upwards, "font": {"size": 14}, "standoff": 8},
+            "type": "log" if log else "linear",
+            "range": [place(low), place(high) + 0.04 * span],
+            "gridcolor": colors.line,
+        },
+        "shapes": shapes,
+        "annotations": [
+            note(escape(name), 1, end / 1.04, 14, colors.text, xanchor="left", xshift=6, yanchor="middle")
+            for name, end in zip(names, ends, strict=True)
+        ],
+    }
+    return go.Figure({"data": data, "layout": layout})
 
 
-def describe_graph(x, lines, across, unit="{:.3g}"):
+def describe_graph(x: Sequence[int], lines: Mapping[str, Sequence[float]], across: str, unit: str = "{:.3g}") -> str:
     """What ``graph`` shows."""
     told = {name: known(values) for name, values in lines.items()}
     ends = "; ".join(
@@ -298,7 +305,7 @@ def describe_graph(x, lines, across, unit="{:.3g}"):
     return f"Over {across} {x[0]} to {x[-1]}: {ends}."
 
 
-def _shown(found, lengths, token, item):
+def _shown(found: Beside, lengths: Lengths, token: int, item: int) -> dict[str, Float[np.ndarray, "heads columns"]]:
     """name → [heads, columns] of what is there in this step, NaN where nothing is."""
     decoding = found.decoding
     step, extra = decoding.steps[found.step_of(token)], len(decoding.layer.extra_keys)
@@ -314,7 +321,7 @@ def _shown(found, lengths, token, item):
     return shown
 
 
-def _there(name, step, decoding):
+def _there(name: str, step: Step, decoding: Decoding) -> Bool[np.ndarray, " columns"]:
     """[columns] bool: True where there is a number in this step; the extra columns of weights always are."""
     L = decoding.batch.L
     place = np.arange(L + len(decoding.layer.extra_keys))
@@ -322,7 +329,7 @@ def _there(name, step, decoding):
     return within | (place >= L) if name == "weights" else within
 
 
-def _masked(name, step, decoding, item):
+def _masked(name: str, step: Step, decoding: Decoding, item: int) -> Bool[np.ndarray, " columns"]:
     """[columns] bool: True for keys that the newest token may not read; of vectors none is hidden."""
     masked = np.zeros(decoding.batch.L + len(decoding.layer.extra_keys), bool)
     if name == "weights":
@@ -330,7 +337,9 @@ def _masked(name, step, decoding, item):
     return masked
 
 
-def _looks(values, there, masked):
+def _looks(
+    values: Float[np.ndarray, "heads columns"], there: Bool[np.ndarray, " columns"], masked: Bool[np.ndarray, " columns"]
+) -> dict[str, Bool[np.ndarray, "heads columns"]]:
     """look → [heads, columns] bool of what is ``there`` and holds no number: see ``mha_viz.core.cells``."""
     heads = len(values)
     hidden, lost = (
@@ -341,18 +350,18 @@ def _looks(values, there, masked):
     return {look: cells & there for look, cells in found.items() if look != "padded"}
 
 
-def _hidden(decoding, step, item):
+def _hidden(decoding: Decoding, step: Step, item: int) -> Bool[np.ndarray, " stop"]:
     """[stop] bool: True for keys that the newest token may not read."""
     rules = decoding.batch.mask(decoding.layer.num_heads)
     hidden = rules.hidden(step.stop - 1, step.stop)[..., : step.stop]  # [1|N, 1|H, 1, stop]
     return hidden[item if len(hidden) > 1 else 0].all(axis=(0, 1))
 
 
-def _scale_of_lengths(lengths):
+def _scale_of_lengths(lengths: Lengths) -> Scale:
     return Scale("linear", 0.0, largest_finite(lengths), quantity="length of vector")
 
 
-def _scale_of_weights(decoding, item, view):
+def _scale_of_weights(decoding: Decoding, item: int, view: View) -> Scale:
     """The Scale of every new row of real queries, of those that read FEW keys or more where there are any: a lone key has it all."""
     padded = _padded(decoding, item, decoding.batch.L)
     rows = [step.weights[item][:, -1:] for step in decoding.steps if not padded[step.stop - 1]]  # [H, 1, stop + extra] each
@@ -361,7 +370,7 @@ def _scale_of_weights(decoding, item, view):
     return scale if scale.kind == "row" else replace(scale, above=largest > scale.high)
 
 
-def _padded(decoding, item, columns):
+def _padded(decoding: Decoding, item: int, columns: int) -> Bool[np.ndarray, " columns"]:
     """[columns] bool: True for tokens that are padding."""
     padding = decoding.batch.query_padding_mask
     padded = np.zeros(columns, bool)
@@ -370,13 +379,13 @@ def _padded(decoding, item, columns):
     return padded
 
 
-def _height(heads, name):
+def _height(heads: int, name: str) -> int:
     """px of a head's line."""
     room, most, least = (168, 26, 5) if name == "weights" else (72, 18, 3)
     return max(min(room // heads, most), least)
 
 
-def _titles(found, name, step):
+def _titles(found: Beside, name: str, step: Step) -> tuple[str, str]:
     """The name of a panel, and what it says."""
     decoding = found.decoding
     H, G, one = decoding.layer.num_heads, decoding.num_kv_heads, step.stop - step.start == 1
@@ -391,7 +400,7 @@ def _titles(found, name, step):
     }[name]
 
 
-def _name_heads(sheet, box, heads, word):
+def _name_heads(sheet: Sheet, box: Box, heads: int, word: str) -> None:
     """As many of the heads' names as fit, left of their lines."""
     pitch = box.height / heads
     step = next(step for step in NICE if step * pitch >= 15)
@@ -399,7 +408,7 @@ def _name_heads(sheet, box, heads, word):
         sheet.say(box.x - 8, box.y + (h + 0.5) * pitch, f"{word} {h}", 13, sheet.theme.text, "right")
 
 
-def _log_ticks(low, high):
+def _log_ticks(low: float, high: float) -> Piece:
     """A tick a decade, or every second or third where there are many."""
     first, last = round(math.log10(low)), round(math.log10(high))
     step = max(1, math.ceil((last - first) / 5))
@@ -407,5 +416,5 @@ def _log_ticks(low, high):
     return {"tickvals": [10.0**p for p in powers], "ticktext": [_power(p) for p in powers]}
 
 
-def _power(p):
+def _power(p: int) -> str:
     return {0: "1", -1: "0.1", 1: "10", 2: "100", 3: "1000"}.get(p, f"10<sup>{prose(p, 'd')}</sup>")

@@ -1,6 +1,9 @@
 """Which lines there are between tokens, and what they say in words, before anyone asks where they are drawn."""
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -8,9 +11,14 @@ from mha_viz.analysis import choose
 from mha_viz.analysis.choice import cell_of
 from mha_viz.core.cells import NUMBERS
 from mha_viz.core.decimals import prose
+from mha_viz.core.trace import Trace
 from mha_viz.figures.around import percent, seen, weighted
 from mha_viz.figures.labels import Names, name_of
-from mha_viz.figures.scale import largest_weight, scale_of
+from mha_viz.figures.scale import Scale, largest_weight, scale_of
+from mha_viz.settings import View
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
 
 LEGIBLE, MOST = 80, 2400  # lines a panel on average, and in all, beyond which the lightest are left out
 VISIBLE = 0.01  # of the largest weight: where lines are left out, all below it are
@@ -24,17 +32,17 @@ MARKS = {  # of tokens without lines: Plotly's symbol and what the legend calls 
 }
 
 
-def describe_lines(trace, view, average=-1):
+def describe_lines(trace: Trace, view: View, average: int | None = -1) -> str:
     """What the picture shows, in a few sentences: its text alternative."""
     return _described(Drawn(trace, view, average=average))
 
 
-def describe_average(trace, view):
+def describe_average(trace: Trace, view: View) -> str:
     """What ``average`` shows: its text alternative."""
     return _described(Drawn(trace, view, heads=False))
 
 
-def _described(shown):
+def _described(shown: Drawn) -> str:
     L, S = shown.near.shape
     names = [shown.name(panel) for panel in range(len(shown.heads))]
     average = [name for head, name in zip(shown.heads, names, strict=True) if head is None]
@@ -49,7 +57,7 @@ def _described(shown):
         said.append(f"{left_out_in_words(shown)}.")
     for panel, name in enumerate(names[:4]):
         weights = np.where(shown.seen[panel] & shown.near, shown.weights[panel], 0)  # [L, S]
-        query, key = np.unravel_index(weights.argmax(), weights.shape)
+        query, key = divmod(int(weights.argmax()), S)
         if weights[query, key]:
             strongest = f"query {shown.token(0, query)} to key {shown.token(1, key)}, {weights[query, key]:.6f}"
             said.append(f"Strongest line of {name}: {strongest}.")
@@ -70,7 +78,7 @@ class Drawn:
     [P, L, S], how far each weight is up the ``scale``, and ``samples``, the same of some weights and their texts.
     """
 
-    def __init__(self, trace, view, heads=True, average=-1):
+    def __init__(self, trace: Trace, view: View, heads: bool = True, average: int | None = -1) -> None:
         """Draw the heads that ``view`` shows, and the average at the place ``average`` among them: -1 last, None not at all. Without
         ``heads`` the average stands alone."""
         self.choice = choice = choose(trace, view)
@@ -103,30 +111,32 @@ class Drawn:
         self.weighted = weighted(trace)
         self.parts_seen = seen(trace)
         self.parts = _part(self.scale, self.scale.drawn(self.weights))  # [P, L, S]
-        self.samples = [(float(_part(self.scale, value)), text) for value, text in _samples(self.scale)]
+        values, texts = _samples(self.scale)
+        self.samples = list(zip(_part(self.scale, values).tolist(), texts, strict=True))
         most = min(LEGIBLE * len(self.heads), MOST)
         self.least = _least(self.weights[self.seen], most, VISIBLE * largest_weight(weights, padding))
         self.drawn = self.seen & ((self.weights >= self.least) | (self.near & self.focused))  # [P, L, S]
 
-    def names_in(self, room):
+    def names_in(self, room: float) -> tuple[Names, Names]:
         """The Names of queries and of keys, each ``room`` px wide at most."""
-        return [Names.along(self.tokens, side, self.choice.item, room, back) for side, back in enumerate(self.hidden)]
+        queries, keys = (Names.along(self.tokens, side, self.choice.item, room, back) for side, back in enumerate(self.hidden))
+        return queries, keys
 
-    def name(self, panel):
+    def name(self, panel: int) -> str:
         if self.heads[panel] is None:
             return f"average of {self.H} head{'s' if self.H > 1 else ''}"
         return f"head {self.heads[panel]}"
 
-    def token(self, side, index):
+    def token(self, side: int, index: int) -> str:
         return name_of(self.tokens, side, self.choice.item, index)
 
-    def left_out(self, panels=slice(None)):
+    def left_out(self, panels: int | slice = slice(None)) -> float:
         """The part, 0 to 1, of the weight of some panels' real queries that no line shows."""
         seen, drawn = (self.weights[panels][cells[panels]].sum(dtype=np.float64) for cells in (self.seen, self.drawn))
         return 1 - drawn / seen if seen else 0.0
 
 
-def _odd_rows(trace, item):
+def _odd_rows(trace: Trace, item: int) -> dict[str, Bool[np.ndarray, " L"]]:
     """kind → [L] bool: queries that have a number in some head which no mask made, NaN before ∞ before −∞."""
     found, taken = {}, np.zeros(trace.undefined.shape[2], bool)
     if not trace.nonfinite[item].any():
@@ -138,7 +148,7 @@ def _odd_rows(trace, item):
     return found
 
 
-def _least(weights, most, visible):
+def _least(weights: Float[np.ndarray, " K"], most: int, visible: float) -> float:
     """The weight, of two digits, below which lines are left out so that about ``most`` are drawn; 0 where there are no more."""
     if len(weights) <= most:
         return 0.0
@@ -148,16 +158,16 @@ def _least(weights, most, visible):
     return below if np.count_nonzero(weights >= below) <= 2 * most else above  # equal weights stay together
 
 
-def left_out_in_words(shown):
+def left_out_in_words(shown: Drawn) -> str:
     beside = " (the chosen token has all of its own)" if shown.focused else ""
     return f"Lines below {prose(shown.least, 'g')} left out{beside}: {small_percent(shown.left_out())} of the weight"
 
 
-def small_percent(fraction):
+def small_percent(fraction: float) -> str:
     return "less than 0.1 %" if 0 < fraction < 0.0005 else percent(fraction)
 
 
-def _part(scale, drawn):
+def _part(scale: Scale, drawn: Float[np.ndarray, "*weights"]) -> Float[np.ndarray, "*weights"]:
     """How far up the scale, 0 to 1, what it draws for a weight is; NaN stays."""
     low, high = scale.low, scale.high
     if scale.kind == "log":
@@ -165,8 +175,9 @@ def _part(scale, drawn):
     return np.clip((drawn - low) / (high - low), 0, 1)
 
 
-def _samples(scale):
+def _samples(scale: Scale) -> tuple[Float[np.ndarray, " K"], list[str]]:
     """What the scale draws for a few weights, from the least on, and their texts; of none that is 0, which has no line."""
     values, texts = scale.ticks()
     values = [10**value if scale.kind == "log" else value for value in values]
-    return sorted((value, text) for value, text in zip(values, texts, strict=True) if value > 0)
+    found = sorted((value, text) for value, text in zip(values, texts, strict=True) if value > 0)
+    return np.array([value for value, _ in found]), [text for _, text in found]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from mha_viz.figures.piece import Piece, Spec
-
-CLEAR = "rgba(0,0,0,0)"
+from mha_viz.figures.piece import CLEAR, Piece, Spec
 
 
 def dressed(spec: Spec, transparent: bool = False, font: str | None = None) -> Spec:

@@ -146,13 +146,20 @@ class Geometry:
         )
 
 
+@dataclass(frozen=True)
+class Tiled(Geometry):
+    """A picture of a strip alone."""
+
+    strip: Strip
+
+
 def _moved(box: Box, aside: float, down: float) -> Box:
     return Box(box.x + aside, box.y + down, box.width, box.height)
 
 
-def has_numbers(queries: int, keys: int, cell: tuple[float, float]) -> bool:
-    """Whether cells of this size hold the numbers of a map of so many."""
-    return max(queries, keys) <= 8 and cell[0] >= 30 and cell[1] >= 18
+def has_numbers(shape: tuple[int, ...], cell: tuple[float, float]) -> bool:
+    """Whether cells of this size hold the numbers of a map of this ``shape``, (queries, keys)."""
+    return max(shape) <= 8 and cell[0] >= 30 and cell[1] >= 18
 
 
 def nice_step(least: float) -> int:

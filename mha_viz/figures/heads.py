@@ -1,25 +1,38 @@
 """The heads of one layer: in a strip with one of them beside the average of them all, all of them large, or one alone."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 import plotly.graph_objects as go
 
 from mha_viz.analysis import choose
+from mha_viz.analysis.choice import Choice
 from mha_viz.analysis.statistics import silent
 from mha_viz.core.cells import WORDS, content, kinds
+from mha_viz.core.trace import Trace
 from mha_viz.figures import around
 from mha_viz.figures.arrange import arrange, arrange_all
+from mha_viz.figures.geometry import Geometry
 from mha_viz.figures.labels import Names, name_of
-from mha_viz.figures.parts import ALL
-from mha_viz.figures.picture import Large, Map, Tiles, large_pool, picture, strip_pool
-from mha_viz.figures.scale import largest_weight, scale_of
-from mha_viz.figures.theme import THEMES
+from mha_viz.figures.parts import ALL, Parts
+from mha_viz.figures.picture import Chosen, Large, Map, Tiles, large_pool, picture, strip_pool
+from mha_viz.figures.piece import Looks, Spec
+from mha_viz.figures.scale import Scale, largest_weight, scale_of
+from mha_viz.figures.theme import THEMES, ThemeName
 from mha_viz.figures.widths import width_of
+from mha_viz.settings import View
 from mha_viz.settings.view import UNSORTED
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["average", "describe", "describe_average", "heads", "largest_weight", "spec"]
 
 
-def heads(trace, view, theme="light", width=1104):
+def heads(trace: Trace, view: View, theme: ThemeName = "light", width: int = 1104) -> go.Figure:
     """The picture of one batch item's weights, exactly ``width`` px wide, as a ``go.Figure``.
 
     ``view.arrangement``: every head in a strip and below it the chosen one beside the average ("pair"), every shown head large and
@@ -39,7 +52,15 @@ def heads(trace, view, theme="light", width=1104):
     return go.Figure(spec(trace, view, theme, width))
 
 
-def spec(trace, view, theme="light", width=1104, strip=True, average=-1, parts=ALL):
+def spec(
+    trace: Trace,
+    view: View,
+    theme: ThemeName = "light",
+    width: int = 1104,
+    strip: bool = True,
+    average: int | None = -1,
+    parts: Parts = ALL,
+) -> Spec:
     """``heads`` as the plain dict that ``go.Figure`` checks: for the live picture, which has no time for that at every change.
 
     Without its ``strip`` a pair stands alone: where every head is on show elsewhere. ``average`` says among how many heads before it
@@ -55,8 +76,8 @@ def spec(trace, view, theme="light", width=1104, strip=True, average=-1, parts=A
             maps.insert(average, shown.average_map("average"))
         else:
             average = None
-        place = arrange_all(width, len(maps), *shown.sizes, shown.ticks, widest_labels(maps), parts)
-        return shown.picture(place, shown.tiles(maps, average), [], told, head)
+        alone = arrange_all(width, len(maps), *shown.sizes, shown.ticks, widest_labels(maps), parts)
+        return shown.picture(alone, shown.tiles(maps, average), [], told, head)
     large = [Large(maps[order.index(head)], shown.looks([head]), *shown.names, strong=True)]
     large += [shown.large_average()] if pair and average is not None else []
     place = arrange(
@@ -70,11 +91,11 @@ def spec(trace, view, theme="light", width=1104, strip=True, average=-1, parts=A
     )
     if pair and strip:
         return shown.picture(place, shown.tiles(maps), large, told, head)
-    alone = f"One head of {shown.H}" + (" beside the average" if len(large) > 1 else "")
-    return shown.picture(place, None, large, (alone,), head)
+    one = f"One head of {shown.H}" + (" beside the average" if len(large) > 1 else "")
+    return shown.picture(place, None, large, (one,), head)
 
 
-def average(trace, view, theme="light", width=1104, parts=ALL):
+def average(trace: Trace, view: View, theme: ThemeName = "light", width: int = 1104, parts: Parts = ALL) -> Spec:
     """The average of all heads alone, as ``spec`` has it beside one; the ``chosen`` head of ``layout.meta`` is None."""
     shown = _Shown(trace, view, theme, width)
     place = arrange(width, 0, *shown.sizes, maps=1, bars={0: shown.ticks}, parts=parts)
@@ -85,7 +106,7 @@ class _Shown:
     """What is drawn of one batch item, before anyone asks where: its Choice and Scale, the ``names`` of rows and columns, the px of
     numbers beside the bar, ``ticks``, and all that decides how large maps can be, ``sizes``."""
 
-    def __init__(self, trace, view, theme, width):
+    def __init__(self, trace: Trace, view: View, theme: ThemeName, width: int) -> None:
         self.trace, self.choice, self.theme = trace, choose(trace, view), THEMES[theme].dressed(view.colors)
         item = self.choice.item
         self.weights = trace.weights[item]  # [H, L, S]
@@ -95,10 +116,10 @@ class _Shown:
         self.ticks = ticks_width(self.scale)
         self.sizes = L, S, rows.widest, columns.widest, columns.numbered
 
-    def map(self, head):
+    def map(self, head: int) -> Map:
         return head_map(self.weights[head], head, self.choice, self.scale)
 
-    def average_map(self, name=None):
+    def average_map(self, name: str | None = None) -> Map:
         if not self.trace.has("mean_weights"):  # of a long sequence it comes last: its place is kept
             return Map("average", None, np.full_like(self.weights[0], np.nan), self.scale, ("comes after the heads",))
         off = len(silent(self.trace))
@@ -106,34 +127,36 @@ class _Shown:
         mean = self.trace.mean_weights[self.choice.item]  # [L, S]
         return Map(name or f"average {of}", None, mean, self.scale, short=(of, f"of {self.H}"))
 
-    def large_average(self):
+    def large_average(self) -> Large:
         return Large(self.average_map(), self.looks(None), *self.names)
 
-    def tiles(self, maps, average=None):
+    def tiles(self, maps: Sequence[Map], average: int | None = None) -> Tiles:
         return Tiles(tuple(maps), self.looks(list(self.choice.order), average), *self.names)
 
-    def looks(self, shown, average=None):
+    def looks(self, shown: Sequence[int] | None, average: int | None = None) -> Looks:
         return looks_of(self.trace, self.choice.item, shown, average)
 
-    def picture(self, place, strip, large, captions, head):
+    def picture(
+        self, place: Geometry, strip: Tiles | None, large: Sequence[Large], captions: Sequence[str], head: int | None
+    ) -> Spec:
         """The picture of these Tiles, or None, and Large maps under the longest caption that fits; ``head`` is the chosen one."""
         shape, choice = self.weights.shape[1:], self.choice
-        pools = strip_pool(place, shape) if strip else None, large_pool(shape) if large else None
+        pools = strip_pool(place, shape), large_pool(shape) if large else None
         notes = [around.weighted(self.trace) + note for note in around.pooled(self.trace, *pools)]
         texts = [text + note for note in notes for text in captions]
-        found = picture(place, strip, large, (head, choice.query, choice.key), [self.scale], self.theme, [texts])
+        found = picture(place, strip, large, Chosen(head, choice.query, choice.key), [self.scale], self.theme, [texts])
         found["layout"]["meta"]["order"] = [] if head is None else list(choice.order)
         return found
 
 
-def head_map(weights, head, choice, scale, source=None):
+def head_map(weights: Float[np.ndarray, "L S"], head: int, choice: Choice, scale: Scale, source: str | None = None) -> Map:
     """The Map of one head's weights [L, S], with what its title and label say of it."""
     said = around.said(choice, head)
     whole = (f"{said} from the average",) if choice.statistic == "difference" and said else ()
     return Map(f"head {head}", head, weights, scale, (*whole, said), (said, said and around.value(choice, head)), source)
 
 
-def sides(trace, item, width):
+def sides(trace: Trace, item: int, width: int) -> tuple[Names, Names]:
     """The Names of one batch item's queries and keys; padded queries and keys that nobody may read step back."""
     return (
         Names.along(trace.tokens, 0, item, min(120, 0.2 * width), trace.query_padding[item]),
@@ -141,7 +164,7 @@ def sides(trace, item, width):
     )
 
 
-def looks_of(trace, item, shown, average=None):
+def looks_of(trace: Trace, item: int, shown: Sequence[int] | None, average: int | None = None) -> Looks:
     """The looks of the cells of some heads' maps, each [T, L, S], or [1, L, S] where all heads have one mask.
 
     ``average`` is the place among them where the average stands, None for none; ``shown`` None means the average alone, [1, L, S].
@@ -161,22 +184,22 @@ def looks_of(trace, item, shown, average=None):
     return kinds(values, masks, padding, undefineds)
 
 
-def dropped_out(trace):
+def dropped_out(trace: Trace) -> bool:
     """True where dropout fell on the weights, and so not on what heads are told apart by."""
     return trace.has("dropped") and trace.dropped is not None
 
 
-def widest_labels(maps):
+def widest_labels(maps: Iterable[Map]) -> dict[str, float]:
     """px that the widest label of these maps takes, in each of the ways to say it."""
     return around.label_widths([map.label for map in maps])
 
 
-def ticks_width(scale):
+def ticks_width(scale: Scale) -> float:
     """px of the widest number beside the colour bar."""
     return max((width_of(text, 13) for text in scale.ticks()[1]), default=0)
 
 
-def describe(trace, view, strip=True):
+def describe(trace: Trace, view: View, strip: bool = True) -> str:
     """What the picture shows, in a few sentences: its text alternative; ``strip`` as ``spec`` draws it."""
     choice = choose(trace, view)
     item, head = choice.item, choice.head
@@ -203,7 +226,7 @@ def describe(trace, view, strip=True):
     )
 
 
-def describe_average(trace, view):
+def describe_average(trace: Trace, view: View) -> str:
     """What ``average`` shows: its text alternative."""
     choice = choose(trace, view)
     H = trace.weights.shape[1]
@@ -214,22 +237,22 @@ def describe_average(trace, view):
     )
 
 
-def average_of(count):
+def average_of(count: int) -> str:
     return f"average of {count} head{'s' if count > 1 else ''}"
 
 
-def of_what(trace):
+def of_what(trace: Trace) -> str:
     """How large the maps are, and what of longer ones is in sight, in words."""
     L, S = trace.plain.shape[2:]
     return f"{L} queries by {S} keys{around.seen(trace)[0].replace(' · ', ', ')}"
 
 
-def _cell(trace, choice):
+def _cell(trace: Trace, choice: Choice) -> str:
     query, key = (name_of(trace.tokens, side, choice.item, i) for side, i in enumerate((choice.query, choice.key)))
     return f"Chosen cell: query {query}, key {key}"
 
 
-def _without_weight(looks, where):
+def _without_weight(looks: Looks, where: str) -> str:
     """How many cells of a map have which of its ``looks``, each [1, L, S]."""
     cells = [f"{look.sum()} {WORDS.get(name, name)}" for name, look in looks.items() if look.any()]
     return f" Of {looks['masked'].size} cells{where}: {', '.join(cells)}." if cells else ""

@@ -1,20 +1,34 @@
 """Heads as lines between tokens: queries left, keys right, and a weight the wider and darker the more it is."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
 import numpy as np
 import plotly.graph_objects as go
 
 from mha_viz.core.decimals import prose
+from mha_viz.core.trace import Trace
 from mha_viz.figures.around import percent
 from mha_viz.figures.drawn_lines import MARKS, Drawn, left_out_in_words, small_percent
 from mha_viz.figures.labels import SIZE, escape
-from mha_viz.figures.panels import EDGE, NODE, TITLES, arrange
-from mha_viz.figures.parts import ALL
+from mha_viz.figures.panels import EDGE, NODE, TITLES, Place, arrange
+from mha_viz.figures.parts import ALL, Parts
+from mha_viz.figures.piece import Piece, Spec, ground, legend, quiet
 from mha_viz.figures.scale import FAINTEST
-from mha_viz.figures.theme import FONT, THEMES
+from mha_viz.figures.theme import FONT, THEMES, Theme, ThemeName
 from mha_viz.figures.tiles import line, outlines
 from mha_viz.figures.widths import width_of
+from mha_viz.settings import View
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 
 AXES = ("x", "y")  # in px
+Word = tuple[float, float, str, str, float, str]  # x and y in px, text, its place beside them, size, color
+Points: TypeAlias = 'tuple[Float[np.ndarray, "P L 2"], Float[np.ndarray, "P S 2"]]'  # px of tokens' ends, see ``_points``
+T = TypeVar("T", float, np.ndarray)
 STEPS = 24  # of width and colour
 CAPTIONS = (  # the first that fits
     "Each line: how much the query on its left reads from the key on its right. No line: masked, or weight 0.",
@@ -23,7 +37,7 @@ CAPTIONS = (  # the first that fits
 )
 
 
-def lines(trace, view, theme="light", width=1104):
+def lines(trace: Trace, view: View, theme: ThemeName = "light", width: int = 1104) -> go.Figure:
     """The shown heads of one batch item as lines, exactly ``width`` px wide, as a ``go.Figure``.
 
     A panel per head: the chosen one beside the average ("pair"), every shown head and then the average ("all"), the chosen head
@@ -42,18 +56,20 @@ def lines(trace, view, theme="light", width=1104):
     return go.Figure(spec(trace, view, theme, width))
 
 
-def spec(trace, view, theme="light", width=1104, average=-1, parts=ALL):
+def spec(
+    trace: Trace, view: View, theme: ThemeName = "light", width: int = 1104, average: int | None = -1, parts: Parts = ALL
+) -> Spec:
     """``lines`` as the plain dict that ``go.Figure`` checks. ``average`` is its place among the heads, -1 last, None for no
     average; ``parts`` are what stands around the lines, which have no values."""
     return _drawn(Drawn(trace, view, average=average), THEMES[theme].dressed(view.colors), width, parts)
 
 
-def average(trace, view, theme="light", width=1104, parts=ALL):
+def average(trace: Trace, view: View, theme: ThemeName = "light", width: int = 1104, parts: Parts = ALL) -> Spec:
     """The average of all heads alone, as ``spec`` draws it beside one; the ``chosen`` head of ``layout.meta`` is None."""
     return _drawn(Drawn(trace, view, heads=False), THEMES[theme].dressed(view.colors), width, parts)
 
 
-def _drawn(shown, theme, width, parts):
+def _drawn(shown: Drawn, theme: Theme, width: int, parts: Parts) -> Spec:
     words = [MARKS[look][1] for look in MARKS if shown.looks[look].any()]
     place = arrange(width, len(shown.heads), shown.large, shown.names_in, shown.least > 0, len(shown.samples), words, parts)
     points = _points(place)
@@ -65,38 +81,21 @@ def _drawn(shown, theme, width, parts):
         *_hovers(shown, place, points),
     ]
     axis = {"domain": [0, 1], "fixedrange": True, "visible": False}
-    legend = {
-        "orientation": "h",
-        "x": 0,
-        "xanchor": "left",
-        "y": 1 - place.legend.y / place.height,
-        "yanchor": "top",
-        "bgcolor": "rgba(0,0,0,0)",
-        "itemclick": False,
-        "itemdoubleclick": False,
-        "tracegroupgap": 0,
-    }
     layout = {
+        **ground(width, place.height, theme),
         "xaxis": {**axis, "range": [0, width]},
         "yaxis": {**axis, "range": [place.height, 0]},
-        "legend": legend,
-        "width": width,
-        "height": place.height,
-        "margin": {**dict.fromkeys("lrtb", 0), "autoexpand": False},
-        "paper_bgcolor": theme.paper,
-        "plot_bgcolor": theme.paper,
-        "font": {"family": FONT, "size": 14, "color": theme.text},
+        "legend": legend(0, 1 - place.legend.y / place.height),
         "hovermode": "closest",
         "dragmode": False,
         "hoverlabel": {"font": {"family": FONT, "size": 14}},
-        "template": {},
         "meta": _meta(shown, place),
         "uirevision": "lines",
     }
     return {"data": data, "layout": layout}
 
 
-def _meta(shown, place):
+def _meta(shown: Drawn, place: Place) -> Piece:
     panels = []
     for panel, head in enumerate(shown.heads):
         *ends, top = place.ends(panel)
@@ -118,7 +117,7 @@ def _meta(shown, place):
     }
 
 
-def _strokes(shown, place, points, theme):
+def _strokes(shown: Drawn, place: Place, points: Points, theme: Theme) -> list[Piece]:
     """A trace per step of weight, the lightest first, so that stronger lines lie above; below them what is out of focus."""
     panel, query, key = np.nonzero(shown.drawn)  # [K] each
     ends, near = _ends(points, panel, query, key), shown.near[query, key]  # [K, 2, 2], [K]
@@ -132,43 +131,46 @@ def _strokes(shown, place, points, theme):
     return found
 
 
-def _step(part):
+def _step(part: Float[np.ndarray, "*K"]) -> Int[np.ndarray, "*K"]:
     """Which of the STEPS of width and colour."""
     return np.minimum(part * STEPS, STEPS - 1).astype(int)
 
 
-def _weighed(ends, part, place, theme):
+def _weighed(ends: Float[np.ndarray, "K 2 2"], part: float, place: Place, theme: Theme) -> Piece:
     color = "rgb({:.0f},{:.0f},{:.0f})".format(*theme.ink_at(FAINTEST + (1 - FAINTEST) * part))  # never quite as faint as paper
     return _stroke(ends, color, _thickness(part, place))
 
 
-def _thickness(part, place):
+def _thickness(part: T, place: Place) -> T:
     """px of a line, by how far up the scale its weight is."""
     return 0.75 + (6.25 if place.large else 3.25) * part
 
 
-def _points(place):
+def _points(place: Place) -> Points:
     """px of every token's end of its lines in every panel: of queries [P, L, 2] and of keys [P, S, 2]."""
     ends = np.array([place.ends(panel) for panel in range(place.count)])  # [P, 3]
-    sides = []
-    for side, names in enumerate(place.sides):
-        y = ends[:, 2:] + (np.arange(len(names.texts)) + 0.5) * place.pitch[side]  # [P, L|S]
-        sides.append(np.stack([np.broadcast_to(ends[:, [side]], y.shape), y], axis=2))  # [P, L|S, 2]
-    return sides
+
+    def of(side: int) -> Float[np.ndarray, "P tokens 2"]:
+        y = ends[:, 2:] + (np.arange(len(place.sides[side].texts)) + 0.5) * place.pitch[side]  # [P, L|S]
+        return np.stack([np.broadcast_to(ends[:, [side]], y.shape), y], axis=2)  # [P, L|S, 2]
+
+    return of(0), of(1)
 
 
-def _ends(points, panel, query, key):
+def _ends(
+    points: Points, panel: Int[np.ndarray, " K"] | int, query: Int[np.ndarray, " K"], key: Int[np.ndarray, " K"]
+) -> Float[np.ndarray, "K 2 2"]:
     """[K, 2, 2] the ends of K lines, at the query and at the key, x and y in px."""
     return np.stack([points[0][panel, query], points[1][panel, key]], axis=1)
 
 
-def _stroke(ends, color, width):
+def _stroke(ends: Float[np.ndarray, "K 2 2"], color: str, width: float) -> Piece:
     """Lines [K, 2, 2] as one trace, with a gap (NaN) after each."""
     x, y = np.pad(ends, ((0, 0), (0, 1), (0, 0)), constant_values=np.nan).reshape(-1, 2).T.astype(np.float32)  # [3K] each
     return line(x, y, AXES, color, width)
 
 
-def _frame(shown, place, theme):
+def _frame(shown: Drawn, place: Place, theme: Theme) -> list[Piece]:
     """Around the chosen head's panel among small ones."""
     if place.large:
         return []
@@ -177,28 +179,28 @@ def _frame(shown, place, theme):
     return [line(*outlines(*edges), AXES, theme.choice, 3)]
 
 
-def _nodes(shown, place, points, theme):
+def _nodes(shown: Drawn, place: Place, points: Points, theme: Theme) -> list[Piece]:
     """A dot where a token's lines end, another mark, named in the legend, where it has none, and a ring around what is in focus."""
     L, S = shown.near.shape
-    points, small = np.concatenate(points, axis=1), min(place.pitch) < 6  # [P, L + S, 2]
+    at, small = np.concatenate(points, axis=1), min(place.pitch) < 6  # [P, L + S, 2]
     focus = np.append(np.arange(L) == shown.query, np.arange(S) == shown.key)  # [L + S]
     plain = ~np.any(list(shown.looks.values()), axis=0)  # [L + S]
-    found = [_dots(points[:, plain], "circle", 3 if small else 5, theme.soft, 0)]
+    found = [_dots(at[:, plain], "circle", 3 if small else 5, theme.soft, 0)]
     for rank, (look, (symbol, words)) in enumerate(MARKS.items()):
         if shown.looks[look].any():
-            dots = _dots(points[:, shown.looks[look]], symbol, 4 if small else 8, theme.soft, 1.5)
+            dots = _dots(at[:, shown.looks[look]], symbol, 4 if small else 8, theme.soft, 1.5)
             found.append(dots | {"name": words, "showlegend": place.parts.legend, "legendrank": rank})
-    return [*found, _dots(points[:, focus], "circle-open", 12, theme.choice, 2.5)] if focus.any() else found
+    return [*found, _dots(at[:, focus], "circle-open", 12, theme.choice, 2.5)] if focus.any() else found
 
 
-def _dots(points, symbol, size, color, thick):
+def _dots(points: Float[np.ndarray, "*K 2"], symbol: str, size: float, color: str, thick: float) -> Piece:
     """Marks at [..., 2] as one trace."""
     x, y = points.reshape(-1, 2).T.astype(np.float32)  # [K] each
     marker = {"symbol": symbol, "size": size, "color": color, "line": {"color": color, "width": thick}}
-    return {"type": "scatter", "mode": "markers", "x": x, "y": y, "marker": marker, "hoverinfo": "skip", "showlegend": False}
+    return quiet("markers", x, y, AXES, marker=marker)
 
 
-def _texts(shown, place, theme):
+def _texts(shown: Drawn, place: Place, theme: Theme) -> list[Piece]:
     """Every word of the picture as one trace, or none."""
     words = [
         *(_captions(shown, place, theme) if place.parts.title else ()),
@@ -209,23 +211,11 @@ def _texts(shown, place, theme):
     if not words:
         return []
     x, y, text, position, size, color = zip(*words, strict=True)
-    return [
-        {
-            "type": "scatter",
-            "mode": "text",
-            "x": np.float32(x),
-            "y": np.float32(y),
-            "text": text,
-            "textposition": position,
-            "textfont": {"size": size, "color": color},
-            "cliponaxis": False,
-            "hoverinfo": "skip",
-            "showlegend": False,
-        }
-    ]
+    at, font = (np.array(x, np.float32), np.array(y, np.float32)), {"size": size, "color": color}
+    return [quiet("text", *at, AXES, text=text, textposition=position, textfont=font, cliponaxis=False)]
 
 
-def _captions(shown, place, theme):
+def _captions(shown: Drawn, place: Place, theme: Theme) -> Iterator[Word]:
     """What a line is, and which are left out: the longest words that fit."""
     left_out = (
         left_out_in_words(shown),
@@ -237,7 +227,7 @@ def _captions(shown, place, theme):
         yield from ((EDGE, y, text, "middle right", 13, color) for text in fitting[:1])
 
 
-def _key(shown, place, theme):
+def _key(shown: Drawn, place: Place, theme: Theme) -> Iterator[Word]:
     """What a line's width means."""
     yield place.key.x, place.key.y + 12, shown.scale.title(place.key.width), "middle right", 14, theme.text
     for i, (_, text) in enumerate(shown.samples):
@@ -245,7 +235,7 @@ def _key(shown, place, theme):
         yield box.right + 6, box.y + box.height / 2, text, "middle right", 13, theme.text
 
 
-def _titles(shown, place, panel, theme):
+def _titles(shown: Drawn, place: Place, panel: int, theme: Theme) -> Iterator[Word]:
     """Above a panel its head's name and what its sides are, below it how much is left out."""
     box, (left, right, top) = place.panel(panel), place.ends(panel)
     (height, size), head, name = TITLES[place.large], shown.heads[panel], shown.name(panel)
@@ -267,7 +257,7 @@ def _titles(shown, place, panel, theme):
         yield (left + right) / 2, box.bottom - 9, part, "middle center", 13, theme.soft
 
 
-def _names(shown, place, panel, theme):
+def _names(shown: Drawn, place: Place, panel: int, theme: Theme) -> Iterator[Word]:
     """As many of the tokens' names beside a panel's lines as there is room for, in bold where in focus."""
     left, right, top = place.ends(panel)
     for side, (names, chosen) in enumerate(zip(place.sides, (shown.query, shown.key), strict=True)):
@@ -279,7 +269,7 @@ def _names(shown, place, panel, theme):
             yield x, y, f"<b>{name}</b>" if token == chosen else name, position, SIZE, color
 
 
-def _hovers(shown, place, points):
+def _hovers(shown: Drawn, place: Place, points: Points) -> list[Piece]:
     """A trace of unseen points per panel, one on each line, that answer the pointer with the line's query, key and weight."""
     found = []
     for panel in range(place.count):

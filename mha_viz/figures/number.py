@@ -5,47 +5,59 @@ the same gives its text alternative. Where there are ``parts``, these are what s
 keys or heads; a legend, of the cell in all heads alone; the values at the ends of bars. Bars have no colour bar.
 """
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from mha_viz.analysis.number import Derivation
 from mha_viz.core.cells import NUMBERS, WORDS, kinds, word
 from mha_viz.core.decimals import in_decimals, prose
+from mha_viz.core.trace import Missing, Trace
 from mha_viz.figures import tiles
 from mha_viz.figures.geometry import NARROW, NICE, ROW_PITCH, Box
 from mha_viz.figures.labels import Names, escape, name_of
-from mha_viz.figures.parts import ALL
-from mha_viz.figures.scale import scale_of
+from mha_viz.figures.parts import ALL, Parts
+from mha_viz.figures.piece import Axes, Looks, legend
+from mha_viz.figures.scale import Scale, scale_of
 from mha_viz.figures.sheet import TITLE, Sheet
-from mha_viz.figures.theme import THEMES
+from mha_viz.figures.theme import THEMES, ThemeName
 from mha_viz.figures.widths import widened
 from mha_viz.settings import View
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+    from jaxtyping import Bool, Float
 
 GUTTER = 76  # px left of bars for the numbers on their scale
 SLOT = 64  # px of a bar with its surroundings, at most
 BESIDE = 220  # px beside the terms for the sum that they make
 ORIGIN = np.zeros((1, 2))  # of the only tile on its axes
+Undefined = bool | np.bool_ | None  # whether a row has no key left; None where the source does not know
 HEADS = 72  # px for the names of heads
 
 
-def terms(trace, derivation, theme="light", width=1104, parts=ALL):
+def terms(trace: Trace, derivation: Derivation, theme: ThemeName = "light", width: int = 1104, parts: Parts = ALL) -> go.Figure:
     """q · k term by term: q, k and their products, [D] each, as bars, the running sum, and the score that it makes.
 
     The Trace must have q and k.
     """
     d, sheet, narrow, gutter = derivation, Sheet(width, THEMES[theme], parts), width < NARROW, widened(GUTTER)
-    D, sums = len(d.products), np.cumsum(d.products)  # [D]
+    q, k, products = _vectors(d)  # [D] each
+    D, sums = len(products), np.cumsum(products)  # [D]
     slot = min((width - gutter - (8 if narrow else widened(BESIDE))) / D, SLOT)
     query, key = map(escape, _tokens(trace, d, width / 2))
-    columns = zip(range(D), d.q, d.k, d.products, sums, strict=True)
+    columns = zip(range(D), q, k, products, sums, strict=True)
     hover = [
         "dimension {}<br>q {}<br>k {}<br>q × k {}<br>sum so far {}".format(i, *map(_exact, column)) for i, *column in columns
     ]
-    top = 0
+    top: float = 0
     for name, words, values, height, color in (
-        ("q", f"of query {query}", d.q, 48, sheet.theme.rest),
-        ("k", f"of key {key}", d.k, 48, sheet.theme.rest),
-        ("q × k", "one product per dimension", d.products, 64, sheet.theme.ink[5]),
+        ("q", f"of query {query}", q, 48, sheet.theme.rest),
+        ("k", f"of key {key}", k, 48, sheet.theme.rest),
+        ("q × k", "one product per dimension", products, 64, sheet.theme.ink[5]),
         ("running sum", "of the products", sums, 76, sheet.theme.choice),
     ):
         fits = slot >= 40 and parts.values
@@ -60,33 +72,45 @@ def terms(trace, derivation, theme="light", width=1104, parts=ALL):
             sheet.say(gutter + (i + 0.5) * slot, top + 6, str(i), 13, sheet.theme.soft, "center")
         sheet.say(gutter - 8, top + 6, "dimension", 13, sheet.theme.soft, "right")
     x, y = (gutter, top + 34) if narrow else (gutter + max(slot * D, 240) + 24, start + 12)
-    words = _score_words(d)
-    for i, text in enumerate(words):
+    score = _score_words(d)
+    for i, text in enumerate(score):
         sheet.say(x, y + 26 * i, text, 16)
-    return sheet.figure(max(top + 16, y + 26 * len(words) - 8), "terms")
+    return sheet.figure(max(top + 16, y + 26 * len(score) - 8), "terms")
 
 
-def describe_terms(trace, derivation):
+def describe_terms(trace: Trace, derivation: Derivation) -> str:
     """What ``terms`` shows."""
     d = derivation
     query, key = _tokens(trace, d)
-    most = int(np.nan_to_num(np.abs(d.products), nan=np.inf).argmax())
+    q, k, products = _vectors(d)  # [D] each
+    most = int(np.nan_to_num(np.abs(products), nan=np.inf).argmax())
     said = "; ".join(text.replace("<b>", "").replace("</b>", "") for text in _score_words(d))
     return (
-        f"The score of query {query} and key {key} in head {d.head}, as a sum of {len(d.products)} products q × k. The largest "
-        f"is {_number(d.q[most])} × {_number(d.k[most])} = {_number(d.products[most])}, in dimension {most}. {said}."
+        f"The score of query {query} and key {key} in head {d.head}, as a sum of {len(products)} products q × k. The largest "
+        f"is {_number(q[most])} × {_number(k[most])} = {_number(products[most])}, in dimension {most}. {said}."
     )
 
 
-def _score_words(d):
+def _vectors(d: Derivation) -> tuple[Float[np.ndarray, " D"], Float[np.ndarray, " D"], Float[np.ndarray, " D"]]:
+    """q, k and their products. Raises Missing where the source of the Trace does not know them."""
+    if d.q is None or d.k is None or d.products is None:
+        raise Missing("A score is a sum of products of q and k, and the source does not know these.")
+    return d.q, d.k, d.products
+
+
+def _score_words(d: Derivation) -> list[str]:
     """From the sum of products to the score that the softmax sees, line by line."""
+    if d.dot is None or d.score is None:
+        raise Missing("The source does not know the score.")
     words = [f"<b>q · k = {_number(d.dot)}</b>", f"× {d.scale_told}", f"<b>score {_number(d.score)}</b>"]
     if d.hidden_by:
         return [*words, f"hidden by {' and '.join(d.hidden_by)}: −∞"]
     return words if d.bias is None else [*words, f"+ mask {_number(d.bias)}", f"<b>= {_number(d.score + d.bias)}</b>"]
 
 
-def softmax(trace, derivation, theme="light", width=1104, parts=ALL):
+def softmax(
+    trace: Trace, derivation: Derivation, theme: ThemeName = "light", width: int = 1104, parts: Parts = ALL
+) -> go.Figure:
     """One row from scores to weights, as bars over its keys [S] with the chosen one marked: the scores after the mask, their
     exponentials, the probabilities, and where there is dropout the weights after it. Hidden keys are hatched.
 
@@ -95,7 +119,8 @@ def softmax(trace, derivation, theme="light", width=1104, parts=ALL):
     d, sheet, gutter = derivation, Sheet(width, THEMES[theme], parts), widened(GUTTER)
     names, hidden = _names(trace, d, "key"), _mask(trace, d)[d.head, d.query]  # [S]
     S = len(hidden)
-    slot, top = min((width - gutter - 12) / S, SLOT), 0
+    slot = min((width - gutter - 12) / S, SLOT)
+    top: float = 0
     for name, words, values in _softmax_rows(trace, d):
         box = Box(gutter, sheet.title(gutter, top, name, words), slot * S, 92)
         hover = [f"key {key}<br>{name} {_number(value, d.undefined)}" for key, value in zip(names.exact, values, strict=True)]
@@ -109,7 +134,7 @@ def softmax(trace, derivation, theme="light", width=1104, parts=ALL):
     return sheet.figure(top + 4, "softmax")
 
 
-def describe_softmax(trace, derivation):
+def describe_softmax(trace: Trace, derivation: Derivation) -> str:
     """What ``softmax`` shows."""
     d = derivation
     query, key = _tokens(trace, d)
@@ -121,10 +146,11 @@ def describe_softmax(trace, derivation):
     return f"The softmax of query {query} over its keys in head {d.head}. Of key {key}: {steps}.{rest}"
 
 
-def _softmax_rows(trace, d):
+def _softmax_rows(trace: Trace, d: Derivation) -> list[tuple[str, str, Float[np.ndarray, " S"]]]:
     """Name, words and values [S] of each step from a row's scores to its weights."""
-    row, rows = (d.item, d.head, d.query), []
-    if d.masked_scores is None:
+    row = (d.item, d.head, d.query)
+    rows: list[tuple[str, str, Float[np.ndarray, " S"]]] = []
+    if d.masked_scores is None or d.exponentials is None or d.largest is None or d.total is None:
         rows.append(("probability", "of each key", trace.probabilities[row].astype(np.float64)))
     else:
         hatched = "; hatched: hidden" if trace.mask[row].any() else ""
@@ -148,18 +174,25 @@ def _softmax_rows(trace, d):
         rows.append(("weight", f"the head is off ({d.off})", trace.weights[row].astype(np.float64)))
     if d.dropped is not None:
         kept = "" if not d.keep_scale else f", the others times {_number(d.keep_scale)}"
-        words = f"after dropout: {trace.dropped[row].sum()} of {len(trace.dropped[row])} set to 0 (×){kept}"
-        rows.append(("weight", words, trace.weights[row].astype(np.float64)))
+        told = f"after dropout: {trace.dropped[row].sum()} of {len(trace.dropped[row])} set to 0 (×){kept}"
+        rows.append(("weight", told, trace.weights[row].astype(np.float64)))
     return rows
 
 
-def _not_finite(scores):
+def _not_finite(scores: Float[np.ndarray, " S"]) -> str:
     """Which scores of a row are no numbers: "1 NaN, 2 ∞"; −∞ is what a mask makes."""
     counts = {kind: int(NUMBERS[kind](scores).sum()) for kind in ("nan", "inf")}
     return ", ".join(f"{count} {WORDS[kind]}" for kind, count in counts.items() if count)
 
 
-def _mark_bars(sheet, values, hidden, undefined, axes, extent):
+def _mark_bars(
+    sheet: Sheet,
+    values: Float[np.ndarray, " K"],
+    hidden: Bool[np.ndarray, " K"],
+    undefined: Bool[np.ndarray, " K"],
+    axes: Axes,
+    extent: tuple[float, float],
+) -> None:
     """Hatches the slots of bars that hold no number, each [K]: rows without a key, numbers that are not finite, hidden keys."""
     found = kinds(
         np.where(hidden & np.isneginf(values), 0, values)[:, None], hidden[:, None], np.zeros(len(values), bool), undefined
@@ -169,7 +202,9 @@ def _mark_bars(sheet, values, hidden, undefined, axes, extent):
             sheet.hatch(where[:, 0], kind, axes, extent)
 
 
-def cell_in_heads(trace, derivation, theme="light", width=1104, parts=ALL):
+def cell_in_heads(
+    trace: Trace, derivation: Derivation, theme: ThemeName = "light", width: int = 1104, parts: Parts = ALL
+) -> go.Figure:
     """The weight of one cell in all heads [H] as bars, the chosen head marked, their average as a line."""
     d, sheet, gutter = derivation, Sheet(width, THEMES[theme], parts), widened(GUTTER)
     values, (query, key) = d.in_all_heads, map(escape, _tokens(trace, d, (width - 240) / 2))
@@ -183,8 +218,8 @@ def cell_in_heads(trace, derivation, theme="light", width=1104, parts=ALL):
     _mark_bars(sheet, values, mask, undefined, axes, extent)
     average = float(trace.mean_weights[d.item, d.query, d.key])
     if np.isfinite(average):
-        ends = np.float32([-0.5, H - 0.5])
-        dashed = tiles.line(ends, np.float32([average] * 2), axes, sheet.theme.text, 1.5)
+        ends = np.array([-0.5, H - 0.5], np.float32)
+        dashed = tiles.line(ends, np.array([average] * 2, np.float32), axes, sheet.theme.text, 1.5)
         sheet.data.append({**dashed, "line": {**dashed["line"], "dash": "dash"}})
     top = box.bottom + 8
     top += sheet.names_below(_head_names(H), gutter, slot, top, d.head, "head")
@@ -198,7 +233,7 @@ def cell_in_heads(trace, derivation, theme="light", width=1104, parts=ALL):
     return sheet.figure(top + 2, "cell in heads")
 
 
-def describe_cell_in_heads(trace, derivation):
+def describe_cell_in_heads(trace: Trace, derivation: Derivation) -> str:
     """What ``cell_in_heads`` shows."""
     d, values = derivation, derivation.in_all_heads
     query, key = _tokens(trace, d)
@@ -211,7 +246,14 @@ def describe_cell_in_heads(trace, derivation):
     return f"{said}, {average} on average, from {_number(values[low])} in head {low} to {_number(values[high])} in head {high}."
 
 
-def token_in_heads(trace, derivation, side="query", view=None, theme="light", width=1104):
+def token_in_heads(
+    trace: Trace,
+    derivation: Derivation,
+    side: Literal["query", "key"] = "query",
+    view: View | None = None,
+    theme: ThemeName = "light",
+    width: int = 1104,
+) -> go.Figure:
     """One token in all heads: the row of the query [H, S] (``side`` "query") or the column of the key [H, L] ("key"), a line of
     cells per head and the average of them all below, in the colours and on the scale that the maps have in ``view``.
     """
@@ -223,8 +265,9 @@ def token_in_heads(trace, derivation, side="query", view=None, theme="light", wi
     names, (weights, average, looks, average_looks) = _names(trace, d, along), _token(trace, d, side)
     drawn, average_drawn, *_ = _token(trace, d, side, scale)
     H, count = weights.shape
-    cell = min((width - left - (16 if narrow else 96)) / count, 40), min(max(320 / H, 7), 26)
-    cell = tuple(int(px) if px >= 4 else px for px in cell)  # whole px draw even cells
+    sides = min((width - left - (16 if narrow else 96)) / count, 40), min(max(320 / H, 7), 26)
+    wide, high = (int(px) if px >= 4 else px for px in sides)  # whole px draw even cells
+    cell = wide, high
     box = Box(left, TITLE + 8, count * cell[0], H * cell[1])
     below = Box(left, box.bottom + 10, box.width, max(cell[1], 18))
     sheet.title(0, 0, f"{side} {token}", f"in {_all(H)}: {'what it reads' if side == 'query' else 'who reads it'}")
@@ -261,26 +304,11 @@ def token_in_heads(trace, derivation, side="query", view=None, theme="light", wi
     coloraxes = scale.coloraxes(sheet.theme, sheet.color_bar(bar, height, narrow, scale))
     sheet.data += [tiles.bar_only(name, axes) for name in coloraxes if name != "coloraxis"]
     return sheet.figure(
-        height,
-        "token in heads",
-        showlegend=True,
-        **coloraxes,
-        legend={
-            "orientation": "h",
-            "x": 0,
-            "xanchor": "left",
-            "y": 1 - (top + 4) / height,
-            "yanchor": "top",
-            "bgcolor": "rgba(0,0,0,0)",
-            "itemclick": False,
-            "itemdoubleclick": False,
-            "itemsizing": "constant",
-            "tracegroupgap": 0,
-        },
+        height, "token in heads", showlegend=True, **coloraxes, legend=legend(0, 1 - (top + 4) / height, itemsizing="constant")
     )
 
 
-def describe_token_in_heads(trace, derivation, side="query"):
+def describe_token_in_heads(trace: Trace, derivation: Derivation, side: Literal["query", "key"] = "query") -> str:
     """What ``token_in_heads`` shows."""
     d, (weights, *_) = derivation, _token(trace, derivation, side)
     tokens = dict(zip(("query", "key"), _tokens(trace, d), strict=True))
@@ -289,7 +317,7 @@ def describe_token_in_heads(trace, derivation, side="query"):
     row = weights[d.head]
     finite = np.flatnonzero(np.isfinite(row))
     if not len(finite):
-        of_row = trace.undefined[d.item, d.head] if side == "key" else [d.undefined]
+        of_row = trace.undefined[d.item, d.head] if side == "key" else np.array([bool(d.undefined)])
         words = " or ".join(
             dict.fromkeys(_number(value, alone) for value, alone in zip(row, np.resize(of_row, len(row)), strict=True))
         )
@@ -301,7 +329,9 @@ def describe_token_in_heads(trace, derivation, side="query"):
     return f"{said} In head {d.head} it {verb} {along} {name}: {_number(row[most])}."
 
 
-def _token(trace, d, side, scale=None):
+def _token(
+    trace: Trace, d: Derivation, side: str, scale: Scale | None = None
+) -> tuple[Float[np.ndarray, "H count"], Float[np.ndarray, "1 count"], Looks, Looks]:
     """Weights [H, count] of a token in all heads, or what ``scale`` draws for them, their average [1, count], and the looks of both,
     name → [1, …] bool."""
     mask, padding, undefined = _mask(trace, d), trace.query_padding[d.item], trace.undefined[d.item]
@@ -315,7 +345,7 @@ def _token(trace, d, side, scale=None):
     return weights[at], average[at][None], looks, average_looks
 
 
-def _name_heads(sheet, box, H, chosen):
+def _name_heads(sheet: Sheet, box: Box, H: int, chosen: int) -> None:
     """The heads' names left of their rows, as many as fit, the chosen one in bold."""
     height = box.height / H
     step = next(step for step in NICE if step * height >= ROW_PITCH)
@@ -325,47 +355,48 @@ def _name_heads(sheet, box, H, chosen):
         sheet.say(box.x - 8, box.y + (h + 0.5) * height, name, 13, sheet.theme.text, "right")
 
 
-def _tokens(trace, d, room=math.inf):
+def _tokens(trace: Trace, d: Derivation, room: float = math.inf) -> tuple[str, str]:
     """The query and the key as a person reads them, 6 “because”, each text shortened to ``room`` px."""
-    return tuple(name_of(trace.tokens, side, d.item, i, room) for side, i in enumerate((d.query, d.key)))
+    query, key = (name_of(trace.tokens, side, d.item, i, room) for side, i in enumerate((d.query, d.key)))
+    return query, key
 
 
-def _names(trace, d, side):
+def _names(trace: Trace, d: Derivation, side: str) -> Names:
     """The Names of all queries, or of all keys."""
     if side == "query":
         return Names.along(trace.tokens, 0, d.item, 96, trace.query_padding[d.item])
-    return Names.along(trace.tokens, 1, d.item, 96, _mask(trace, d).all(axis=(0, 1)))
+    return Names.along(trace.tokens, 1, d.item, 96, np.all(_mask(trace, d), axis=(0, 1)))
 
 
-def _mask(trace, d):
+def _mask(trace: Trace, d: Derivation) -> Bool[np.ndarray, "H L S"]:
     """[H, L, S] bool; all False where the source does not know of masks."""
     return trace.mask[d.item] if trace.has("mask") else np.zeros(trace.weights.shape[1:], bool)
 
 
-def _choice(sheet, count, chosen):
+def _choice(sheet: Sheet, count: int, chosen: int) -> list[str]:
     return [sheet.theme.choice if i == chosen else sheet.theme.rest for i in range(count)]
 
 
-def _head_names(H):
+def _head_names(H: int) -> Names:
     return Names([str(h) for h in range(H)], 40, np.zeros(H, bool))
 
 
-def _all(H):
+def _all(H: int) -> str:
     return {1: "the only head", 2: "both heads"}.get(H, f"all {H} heads")
 
 
-def _short(value, undefined):
+def _short(value: float, undefined: Undefined) -> str:
     """A weight in three decimals, where there is little room; "n/a" in an ``undefined`` row."""
     return "n/a" if undefined else word(value) or f"{value:.3f}"
 
 
-def _exact(value):
+def _exact(value: float) -> str:
     """A value to six digits, or what it is called."""
     return word(value) or f"{prose(value, '.6g')}"
 
 
-def _number(value, undefined=False):
+def _number(value: float, undefined: Undefined = False) -> str:
     """A value to four digits, or in words: 0.2936, 1.044e−11, −∞, NaN; "undefined" for NaN in an ``undefined`` row."""
-    if words := word(value, undefined):
+    if words := word(value, bool(undefined)):
         return words
     return prose(value, ".4f" if abs(value) >= 0.1 else ".4g")

@@ -1,23 +1,31 @@
 """Layers × heads: every head of every layer as a small map, a row per layer."""
 
+from __future__ import annotations
+
 import math
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 
 from mha_viz.analysis import choose
 from mha_viz.analysis.layers import counted_layers, layer_names
+from mha_viz.core.trace import Trace
 from mha_viz.figures import around
 from mha_viz.figures.arrange import arrange_grid
 from mha_viz.figures.heads import looks_of, sides, ticks_width, widest_labels
-from mha_viz.figures.parts import ALL
-from mha_viz.figures.picture import Map, Tiles, picture, strip_pool
+from mha_viz.figures.parts import ALL, Parts
+from mha_viz.figures.picture import Chosen, Map, Tiles, picture, strip_pool
+from mha_viz.figures.piece import Looks, Spec
 from mha_viz.figures.scale import Scale
-from mha_viz.figures.theme import THEMES
+from mha_viz.figures.theme import THEMES, ThemeName
 from mha_viz.figures.widths import width_of
+from mha_viz.settings import View
 
 
-def spec(traces, view, layer, theme="light", width=1104, parts=ALL, height=math.inf):
+def spec(
+    traces: Sequence[Trace | None], view: View, layer: int, theme: ThemeName = "light", width: int = 1104, parts: Parts = ALL, height: float = math.inf
+) -> Spec:
     """The heads of all ``traces`` whose maps are as many and as large as those of the chosen ``layer``, as a plain dict for Plotly; None
     stands for a layer whose maps are not there yet.
 
@@ -26,53 +34,55 @@ def spec(traces, view, layer, theme="light", width=1104, parts=ALL, height=math.
     its place among all heads that are drawn, which ``place_of`` tells apart; the rest is as in ``mha_viz.figures.heads.heads``. ``parts``
     are what stands around the maps, which have no values in their cells. The maps are lower where that keeps them within a ``height``.
     """
-    theme, chosen = THEMES[theme].dressed(view.colors), choose(traces[layer], view)
+    colors, chosen = THEMES[theme].dressed(view.colors), choose(traces[layer], view)
     layers, item = alike(traces, layer, chosen.item), chosen.item
     scale = Scale.of([traces[i].weights[item][:, ~traces[i].query_padding[item]] for i in layers], view, traces[layer].quantity)
     H, L, S = traces[layer].weights.shape[1:]
-    maps, looks, names = [], [], layer_names(traces)
+    maps: list[Map] = []
+    own: list[Looks] = []
+    names = layer_names(traces)
     for row, i in enumerate(layers):
         choice, weights = choose(traces[i], view), traces[i].weights[item]  # [H, L, S]
         for head in range(H):
             said = around.said(choice, head)
             short = said, said and around.value(choice, head)
             maps.append(Map(f"{names[i]} head {head}", row * H + head, weights[head], scale, short=short))
-        own = looks_of(traces[i], item, list(range(H)))
-        looks.append({name: np.broadcast_to(cells, (H, *cells.shape[1:])) for name, cells in own.items()})  # [H, L, S] each
-    looks = {name: np.concatenate([own[name] for own in looks]) for name in looks[0]}  # [layers · H, L, S] each
+        found = looks_of(traces[i], item, list(range(H)))
+        own.append({name: np.broadcast_to(cells, (H, *cells.shape[1:])) for name, cells in found.items()})  # [H, L, S] each
+    looks = {name: np.concatenate([one[name] for one in own]) for name in own[0]}  # [layers · H, L, S] each
     left = max(width_of(names[i], 14) for i in layers) + 12
     place = arrange_grid(width, len(layers), H, L, S, left, ticks_width(scale), widest_labels(maps), parts, height)
-    picked = layers.index(layer) * H + chosen.head, chosen.query, chosen.key
+    picked = Chosen(layers.index(layer) * H + chosen.head, chosen.query, chosen.key)
     pooled = around.pooled(traces[layer], strip_pool(place, (L, S)), None)
     plain = f"Every head of {counted(traces, layers)}{_item(traces, layers, item)}{_others(traces, layers, item)}"
     told = captions(traces, layers, view, item) if chosen.known else (plain,)
     texts = [text + around.weighted(traces[layer]) + more for more in pooled for text in told]
-    found = picture(place, Tiles(tuple(maps), looks, *sides(traces[layer], item, width)), [], picked, [scale], theme, [texts])
+    drawn = picture(place, Tiles(tuple(maps), looks, *sides(traces[layer], item, width)), [], picked, [scale], colors, [texts])
     for row, i in enumerate(layers if parts.labels else ()):
         tile = place.strip.place(row * H)
-        text, color = (f"<b>{names[i]}</b>", theme.text) if i == layer else (names[i], theme.soft)
-        found["layout"]["annotations"].append(around.text_at(place, 0, tile.y + tile.height / 2, text, 14, color))
-    return found
+        text, color = (f"<b>{names[i]}</b>", colors.text) if i == layer else (names[i], colors.soft)
+        drawn["layout"]["annotations"].append(around.text_at(place, 0, tile.y + tile.height / 2, text, 14, color))
+    return drawn
 
 
-def alike(traces, layer, item=0):
+def alike(traces: Sequence[Trace], layer: int, item: int = 0) -> list[int]:
     """The layers that can be drawn beside ``layer``: as many heads, queries and keys, and a batch item of this number."""
     size = traces[layer].shape[1:]
     return [i for i, trace in enumerate(traces) if trace is not None and trace.shape[1:] == size and item < trace.shape[0]]
 
 
-def place_of(traces, layer, tile):
+def place_of(traces: Sequence[Trace], layer: int, tile: int) -> tuple[int, int]:
     """(layer, head) of a tile's ``head`` in the overview that was drawn for ``layer``."""
     row, head = divmod(tile, traces[layer].shape[1])
     return alike(traces, layer)[row], head
 
 
-def has_gaps(traces):
+def has_gaps(traces: Sequence[Trace | None]) -> bool:
     """Whether a map holds what is no finite number: marks that the legend alone explains."""
     return any(trace.undefined.any() or trace.nonfinite.any() for trace in traces if trace is not None)
 
 
-def captions(traces, layers, view, item=0):
+def captions(traces: Sequence[Trace], layers: Sequence[int], view: View, item: int = 0) -> tuple[str, ...]:
     """What the overview shows, the longest first."""
     statistic = view.statistic
     phrase, others = around.SAID[statistic][1], _others(traces, layers, item)
@@ -81,7 +91,7 @@ def captions(traces, layers, view, item=0):
     return tuple(dict.fromkeys((*told, f"{counted(traces, layers)}{others}")))  # the last where the window is narrow
 
 
-def _others(traces, layers, item):
+def _others(traces: Sequence[Trace], layers: Sequence[int], item: int) -> str:
     """Why some layers are left out."""
     first = traces[layers[0]]
     reasons = Counter(_differs(trace, first, item) for i, trace in enumerate(traces) if trace is not None and i not in layers)
@@ -90,7 +100,7 @@ def _others(traces, layers, item):
     return "".join(said) + (f"; {missing} {'is' if missing == 1 else 'are'} not there yet" if missing else "")
 
 
-def _differs(trace, first, item):
+def _differs(trace: Trace, first: Trace, item: int) -> str:
     """What keeps ``trace`` from standing beside ``first``: what it has."""
     _, H, L, S = first.shape
     if trace.shape[2:] != (L, S):
@@ -99,7 +109,7 @@ def _differs(trace, first, item):
     return "another number of heads" if trace.shape[1] != H else f"no {first.tokens.item_name(item)}"
 
 
-def _item(traces, layers, item):
+def _item(traces: Sequence[Trace], layers: Sequence[int], item: int) -> str:
     """Which parts of their wholes the item is, in layers whose items are parts: "" where no layer's are."""
     if all(traces[i].tokens.parts is None for i in layers):
         return ""
@@ -109,13 +119,13 @@ def _item(traces, layers, item):
     return f", item {item}: {', '.join(f'{name} in {n}' for name, n in names.items())}"
 
 
-def counted(traces, layers):
+def counted(traces: Sequence[Trace], layers: Sequence[int]) -> str:
     """How many layers are drawn, and in how many steps."""
     names = layer_names(traces)
     return counted_layers([names[i] for i in layers])
 
 
-def describe(traces, view, layer):
+def describe(traces: Sequence[Trace], view: View, layer: int) -> str:
     """What the overview shows, in words: its text alternative."""
     chosen = choose(traces[layer], view)
     layers, H = alike(traces, layer, chosen.item), traces[layer].weights.shape[1]

@@ -1,6 +1,9 @@
 """Where everything stands in a picture of lines, in px from its top left corner; as ``geometry`` does for maps."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mha_viz.figures.geometry import NARROW, NICE, ROW_PITCH, Box
@@ -40,28 +43,37 @@ class Place:
     legend: Box
     parts: Parts
 
-    def panel(self, index):
+    def panel(self, index: int) -> Box:
         """The Box of one panel, its title included."""
         row, column = divmod(index, self.across)
         return Box(EDGE + column * self.step[0], self.top + row * self.step[1], *self.size)
 
-    def ends(self, index):
+    def ends(self, index: int) -> tuple[float, float, float]:
         """x of the lines' ends at queries and at keys, and y of the first token's row, in one panel."""
         box = self.panel(index)
         return box.x + self.labels[0] + NODE, box.right - self.labels[1] - NODE, box.y + self.head_room
 
-    def named(self, side):
+    def named(self, side: int) -> range:
         """The tokens of a side, 0 queries and 1 keys, whose names are drawn."""
         step = next(step for step in NICE if step * self.pitch[side] >= ROW_PITCH - 1e-9)
         return range(0, len(self.sides[side].texts), step) if self.labels[side] else range(0)
 
-    def sample(self, step):
+    def sample(self, step: int) -> Box:
         """The Box of one sample line of the key, its words to the right of it."""
         row, column = divmod(step, self.key_columns)
         return Box(self.key.x + column * self.key.width // self.key_columns, self.key.y + 26 + row * KEY_PITCH, 26, KEY_PITCH)
 
 
-def arrange(width, count, large, names_in, noted, steps, legend_words, parts=ALL):
+def arrange(
+    width: int,
+    count: int,
+    large: bool,
+    names_in: Callable[[float], tuple[Names, Names]],
+    noted: bool,
+    steps: int,
+    legend_words: Sequence[str],
+    parts: Parts = ALL,
+) -> Place:
     """The Place of ``count`` panels, ``large`` or small, in a picture ``width`` px wide.
 
     ``names_in(room)`` are the Names of queries and of keys where each has so many px; ``noted`` is True where a line of words stands
@@ -70,8 +82,8 @@ def arrange(width, count, large, names_in, noted, steps, legend_words, parts=ALL
     narrow, noted = width < NARROW, noted and parts.title
     room, gap = width - 2 * EDGE - (KEY if parts.bar and not narrow else 0), 32 if large else 24
     across = 1 if narrow else count
-    sides = tuple(names_in(min(120, 0.24 * room / across) if large else 72))
-    labels = tuple(math.ceil(side.widest) if parts.labels else 0 for side in sides)
+    queries, keys = names_in(min(120, 0.24 * room / across) if large else 72)
+    labels = (math.ceil(queries.widest), math.ceil(keys.widest)) if parts.labels else (0, 0)
     if not large and count > 32:  # no room for names
         gap = 16
         labels, across = (0, 0), (room + gap) // (84 + gap)
@@ -81,7 +93,7 @@ def arrange(width, count, large, names_in, noted, steps, legend_words, parts=ALL
     widest = (760 if parts.around else room) if count == 1 else 520
     panel = min((room - (across - 1) * gap) // across, widest)
     band = panel - sum(labels) - 2 * NODE
-    L, S = (len(side.texts) for side in sides)
+    L, S = len(queries.texts), len(keys.texts)
     counts = (S, S) if L <= S <= L + 2 else (L, S)  # one length: level, extra keys below; others share the whole height
     tallest = 500 if large else min(max(1.6 * band, 120), 340)
     pitch = max(28, min(48, 240 / max(counts))) if large else 20
@@ -112,8 +124,8 @@ def arrange(width, count, large, names_in, noted, steps, legend_words, parts=ALL
         step,
         head_room,
         labels,
-        tuple(body / tokens for tokens in counts),
-        sides,
+        (body / counts[0], body / counts[1]),
+        (queries, keys),
         large,
         key,
         key_columns,

@@ -1,18 +1,35 @@
 """A picture of maps put together: tiles and large maps, as figures of heads and of differences have them."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from mha_viz.core.pool import Pool
 from mha_viz.figures import around, tiles
+from mha_viz.figures.around import Label
 from mha_viz.figures.axes import STRIP, Side, axes, cell_axes, name_axes, named
-from mha_viz.figures.geometry import ROW_PITCH, has_numbers
+from mha_viz.figures.geometry import ROW_PITCH, Geometry, Strip, has_numbers
 from mha_viz.figures.labels import Names
+from mha_viz.figures.piece import Axes, Looks, Piece, Spec, ground
 from mha_viz.figures.scale import Scale
-from mha_viz.figures.theme import FONT, readable_on
+from mha_viz.figures.theme import FONT, Theme, readable_on
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool
 
 MOST = 512  # cells along a side of a large map, beyond which it is pooled
+
+
+class Chosen(NamedTuple):
+    """What is chosen: a ``head``, None for the average, and the cell of a ``query`` and a ``key``."""
+
+    head: int | None
+    query: int
+    key: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,23 +49,25 @@ class Map:
     source: str | None = None
 
     @property
-    def label(self):
-        return (self.name, *self.short)
+    def label(self) -> Label:
+        return Label(self.name, *self.short)
 
     @property
-    def signed(self):
+    def signed(self) -> bool:
         return self.scale.kind == "change"
 
-    def heatmap(self, where, first, pool, gap=0):
+    def heatmap(self, where: Axes, first: Sequence[float], pool: Pool, gap: int = 0) -> Piece:
         values, exact = pool.largest(self.values, self.signed), None  # [rows, columns]
         if self.scale.kind == "row":
             values, exact = pool.largest(self.scale.drawn(self.values)), values
         number = "change %{z:+.6f}" if self.signed else f"{self.scale.quantity} %{{z:.6f}}"
         return tiles.heatmap(values, self.name, where, first, pool, exact, _coloraxis(self.scale), gap, number)
 
-    def numbers(self, hidden, cell, where, first, theme):
+    def numbers(
+        self, hidden: Bool[np.ndarray, "L S"], cell: tuple[float, float], where: Axes, first: Sequence[float], theme: Theme
+    ) -> list[Piece]:
         """Its values printed in the cells of at most 8 × 8, where they fit; ``hidden`` [L, S] bool hold none."""
-        if not has_numbers(*self.values.shape, cell):
+        if not has_numbers(self.values.shape, cell):
             return []
         digits = 3 if cell[0] >= (52 if self.signed else 44) else 2
         colors = [readable_on(self.scale.color_at(theme, value)) for value in self.scale.drawn(self.values)[~hidden].tolist()]
@@ -61,7 +80,7 @@ class Tiles:
     Names of their rows and columns."""
 
     maps: tuple[Map, ...]
-    looks: dict
+    looks: Looks
     rows: Names
     columns: Names
 
@@ -71,27 +90,45 @@ class Large:
     """A large ``map``, the ``looks`` of its cells, each [1, L, S], the Names of its rows and columns; ``strong`` in its frame."""
 
     map: Map
-    looks: dict
+    looks: Looks
     rows: Names
     columns: Names
     strong: bool = False
 
+    @property
+    def maps(self) -> tuple[Map, ...]:
+        return (self.map,)
 
-def picture(place, strip, large, chosen, scales, theme, captions, linked=True):
+
+def picture(
+    place: Geometry,
+    strip: Tiles | None,
+    large: Sequence[Large],
+    chosen: Chosen,
+    scales: Sequence[Scale],
+    theme: Theme,
+    captions: Sequence[Sequence[str]],
+    linked: bool = True,
+) -> Spec:
     """The figure's dict: the Tiles of the ``strip``, or None, and the ``large`` maps where the Geometry ``place`` has them.
 
     ``chosen`` is the head, query and key; ``scales`` those of the colour bars; ``captions`` lines of texts, the longest of each
     first. ``linked`` maps have the same cells and zoom together.
     """
-    L, S = (strip.maps[0] if strip else large[0].map).values.shape
-    looks = [one.looks for one in ([strip] if strip else []) + list(large)]
+    every: list[Tiles | Large] = [*([strip] if strip else []), *large]
+    L, S = every[0].maps[0].values.shape
     place = place.with_legend(
-        [words for look, (words, _) in tiles.LOOKS.items() if any(look in own and own[look].any() for own in looks)]
+        [words for look, (words, _) in tiles.LOOKS.items() if any(look in one.looks and one.looks[look].any() for one in every)]
     )
-    data, more, meta, sides, words, small = [], [], [], [], [], None
-    if strip:
-        small = Side(strip.rows, strip.columns, strip_pool(place, (L, S)))
-        data, more, meta = _strip(place, strip, small.pool, chosen, theme)
+    data: list[Piece] = []
+    more: list[Piece] = []
+    meta: list[Piece] = []
+    words: list[Piece] = []
+    sides: list[Side] = []
+    small = None
+    if strip and place.strip:
+        small = Side(strip.rows, strip.columns, _tiles_pool(place.strip, (L, S)))
+        data, more, meta = _strip(place, place.strip, strip, small.pool, chosen, theme)
     for i, one in enumerate(large):
         pool = large_pool(one.map.values.shape)
         sides.append(Side(one.rows, one.columns, pool))
@@ -99,9 +136,10 @@ def picture(place, strip, large, chosen, scales, theme, captions, linked=True):
         data, more, meta = data + maps, more + rest, meta + entries
         if place.parts.legend:
             words += around.row_words(one.looks, place.maps[i].cell, cell_axes(place, i), theme)
-    bars, coloraxes = (place.bars if place.parts.bar else [None] * len(scales)), {}
-    for scale, box in zip(scales, bars, strict=True):
-        coloraxes |= scale.coloraxes(theme, box and around.bar(place, box, scale, theme), _coloraxis(scale))
+    coloraxes: Piece = {}
+    for scale, box in zip(scales, place.bars if place.parts.bar else [None] * len(scales), strict=True):
+        bar = None if box is None else around.bar(place, box, scale, theme)
+        coloraxes |= scale.coloraxes(theme, bar, _coloraxis(scale))
     data += more
     if "coloraxis9" in coloraxes:
         data.append(tiles.bar_only("coloraxis9", meta[0]["axes"]))
@@ -117,57 +155,56 @@ def picture(place, strip, large, chosen, scales, theme, captions, linked=True):
             [i for i, one in enumerate(large) if one.strong],
             linked,
         ),
-        "width": place.width,
-        "height": place.height,
-        "margin": {**dict.fromkeys("lrtb", 0), "autoexpand": False},
-        "meta": _meta(place, strip, large, meta, chosen, scales, theme),
-        "paper_bgcolor": theme.paper,
-        "plot_bgcolor": theme.paper,
-        "font": {"family": FONT, "size": 14, "color": theme.text},
+        **ground(place.width, place.height, theme),
+        "meta": _meta(place, every, large, meta, chosen, scales, theme),
         **coloraxes,
         "annotations": [
             *(around.caption(place, line, texts, theme) for line, texts in enumerate(captions if place.parts.title else ())),
-            *around.titles(
-                place, [(one.map.name, one.map.said) for one in large], theme, (large[0] if large else strip).columns
-            ),
+            *around.titles(place, [(one.map.name, one.map.said) for one in large], theme, [*large, *every][0].columns),
             *words,
         ],
         "legend": around.legend(place, theme),
         "hovermode": "closest",
         "dragmode": False if place.stacked or not large else "zoom",
         "hoverlabel": {"font": {"family": FONT, "size": 14}, "namelength": -1},
-        "uirevision": " ".join(map(str, (len(large), L, S, *_sight(strip or large[0])))),
-        "template": {},
+        "uirevision": " ".join(map(str, (len(large), L, S, *_sight(every[0])))),
     }
     return {"data": data, "layout": layout}
 
 
-def strip_pool(place, shape):
-    """The Pool of the tiles of a strip: never more cells than px."""
-    return Pool.fitting(*shape, place.strip.tile[1], place.strip.tile[0])
+def strip_pool(place: Geometry, shape: tuple[int, int]) -> Pool | None:
+    """The Pool of the tiles of a strip, None without one."""
+    return None if place.strip is None else _tiles_pool(place.strip, shape)
 
 
-def large_pool(shape):
+def _tiles_pool(strip: Strip, shape: tuple[int, int]) -> Pool:
+    """Never more cells than px."""
+    return Pool.fitting(*shape, strip.tile[1], strip.tile[0])
+
+
+def large_pool(shape: tuple[int, int]) -> Pool:
     """The Pool of a large map: at most MOST blocks a side."""
     return Pool.fitting(*shape, MOST, MOST)
 
 
-def lower(maps, pool, cell, theme):
+def lower(maps: Sequence[Map], pool: Pool, cell: tuple[float, float] | None, theme: Theme) -> Looks:
     """The look of what was lost in ``maps`` of changes; none of maps of weights, and none where numbers in the cells tell the sign."""
-    if not maps[0].signed or (cell and has_numbers(*maps[0].values.shape, cell)):
+    if not maps[0].signed or (cell and has_numbers(maps[0].values.shape, cell)):
         return {}
     return tiles.lower(np.stack([pool.largest(map.values, True) for map in maps]), theme)
 
 
-def _strip(place, strip, pool, chosen, theme):
+def _strip(
+    place: Geometry, box: Strip, strip: Tiles, pool: Pool, chosen: Chosen, theme: Theme
+) -> tuple[list[Piece], list[Piece], list[Piece]]:
     """Traces of the maps, those over them, and entries of the meta."""
     head, query, key = chosen
-    box, (L, S) = place.strip, strip.maps[0].values.shape
+    L, S = strip.maps[0].values.shape
     row, column = np.divmod(np.arange(len(strip.maps)), box.columns)
     origins = np.stack([column * box.step[0] / box.cell[0], row * box.step[1] / box.cell[1]], axis=1)  # [T, 2] in cells
     firsts = origins.tolist()
     maps = [map.heatmap(STRIP, first, pool) for map, first in zip(strip.maps, firsts, strict=True)]
-    looks = lower(strip.maps, pool, place.names and box.cell, theme) | tiles.pooled_looks(strip.looks, pool)
+    looks = lower(strip.maps, pool, box.cell if place.names else None, theme) | tiles.pooled_looks(strip.looks, pool)
     over = tiles.hatches(looks, origins, STRIP, theme, 5, pool.step)
     strong = [i for i, map in enumerate(strip.maps) if map.head == head][:1]
     for corners, color, width in ((origins, theme.line, 1), (origins[strong], theme.choice, 3)):
@@ -203,17 +240,21 @@ def _strip(place, strip, pool, chosen, theme):
     return maps, over, entries
 
 
-def _large(place, i, one, pool, chosen, theme):
+def _large(
+    place: Geometry, i: int, one: Large, pool: Pool, chosen: Chosen, theme: Theme
+) -> tuple[list[Piece], list[Piece], list[Piece]]:
     """The same of one large map."""
     where, names, cell = cell_axes(place, i), name_axes(place, i), place.maps[i].cell
     L, S = one.map.values.shape
     spacious = min(cell) >= 8
-    looks = lower([one.map], pool, place.parts.values and cell, theme) | tiles.pooled_looks(one.looks, pool)
+    looks = lower([one.map], pool, cell if place.parts.values else None, theme) | tiles.pooled_looks(one.looks, pool)
     hidden = np.any(list(one.looks.values()), axis=0)[0]  # [L, S]
     over = [
         *tiles.hatches(looks, np.zeros((1, 2)), where, theme, 8 if spacious else 6, pool.step),
         *(one.map.numbers(hidden, cell, where, (0, 0), theme) if place.parts.values else []),
-        *tiles.marks((chosen[2], chosen[1]), np.zeros((int(chosen[1] < L and chosen[2] < S), 2)), (S, L), cell, names, theme),
+        *tiles.marks(
+            (chosen.key, chosen.query), np.zeros((int(chosen.query < L and chosen.key < S), 2)), (S, L), cell, names, theme
+        ),
     ]
     title, map = place.maps[i].title, place.maps[i]
     entry = {
@@ -229,12 +270,21 @@ def _large(place, i, one, pool, chosen, theme):
     return [one.map.heatmap(where, (0, 0), pool, 1 if spacious else 0)], over, [entry]
 
 
-def _meta(place, strip, large, entries, chosen, scales, theme):
+def _meta(
+    place: Geometry,
+    every: Sequence[Tiles | Large],
+    large: Sequence[Large],
+    entries: list[Piece],
+    chosen: Chosen,
+    scales: Sequence[Scale],
+    theme: Theme,
+) -> Piece:
     """What stands where, for whoever answers the pointer: see ``heads``."""
-    sides, names = [], []
-    for i, (rows, columns) in enumerate([(one.rows, one.columns) for one in large] or [(strip.rows, strip.columns)]):
-        named_by = place.maps[i] if large else place.names
-        side = {
+    sides: list[Piece] = []
+    names: list[Piece] = []
+    for i, one in enumerate(large or every):
+        rows, columns, named_by = one.rows, one.columns, place.maps[i] if large else place.names
+        side: Piece = {
             "queries": rows.texts,
             "keys": columns.texts,
             "rows": rows.short,
@@ -248,11 +298,13 @@ def _meta(place, strip, large, entries, chosen, scales, theme):
         if large:
             entries[len(entries) - len(large) + i]["side"] = sides.index(side)
             across, down = name_axes(place, i)
-            drawn = [(across, columns, named_by.column_labels.pitch)] if place.parts.labels else []
-            drawn += [(down, rows, ROW_PITCH)] if named_by.row_labels else []
+            drawn = [(across, columns, place.maps[i].column_labels.pitch)] if place.parts.labels else []
+            drawn += [(down, rows, ROW_PITCH)] if place.maps[i].row_labels else []
             names += [{"axes": [named(axis)], "texts": own.drawn(1, theme)[1], "pitch": pitch} for axis, own, pitch in drawn]
     head, query, key = chosen
-    order = list(dict.fromkeys(map.head for map in strip.maps if map.head is not None)) if strip else [head]
+    order = [head]
+    if isinstance(every[0], Tiles):
+        order = list(dict.fromkeys(map.head for map in every[0].maps if map.head is not None))
     return {
         "kind": "maps",
         "tiles": entries,
@@ -267,10 +319,10 @@ def _meta(place, strip, large, entries, chosen, scales, theme):
     }
 
 
-def _sight(one):
+def _sight(one: Tiles | Large) -> list[str]:
     """What is in sight of a longer map, by the first and the last name of each side: another part of it begins without a zoom."""
     return [end for side in (one.rows, one.columns) if side.of_more for end in (side.texts[0], side.texts[-1])]
 
 
-def _coloraxis(scale):
+def _coloraxis(scale: Scale) -> str:
     return "coloraxis2" if scale.kind == "change" else "coloraxis"

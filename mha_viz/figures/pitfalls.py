@@ -1,28 +1,38 @@
 """The small maps of an experiment, each a figure of its own: they stand side by side or below each other, as there is room."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from mha_viz.analysis.pitfalls.pitfall import Map
 from mha_viz.core.cells import WORDS, kinds
 from mha_viz.figures import tiles
 from mha_viz.figures.geometry import NICE, ROW_PITCH, Box
 from mha_viz.figures.labels import Names, escape
+from mha_viz.figures.piece import Looks
 from mha_viz.figures.scale import Scale
 from mha_viz.figures.sheet import Sheet
-from mha_viz.figures.theme import THEMES, readable_on
+from mha_viz.figures.theme import THEMES, ThemeName, readable_on
 from mha_viz.figures.widths import width_of
 from mha_viz.settings import View
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 WIDTH = 336  # px: fits a phone, and two beside each other a tablet
 TALLEST = 34  # px of a row
 ORIGIN = np.zeros((1, 2))
 
 
-def shared_scale(maps):
+def shared_scale(maps: Sequence[Map]) -> Scale:
     """One Scale for all maps of an experiment: from 0 to the largest value."""
     return Scale.of([one.values for one in maps], View(), maps[0].quantity)
 
 
-def small_map(one, scale, theme="light", colors="ink"):
+def small_map(one: Map, scale: Scale, theme: ThemeName = "light", colors: str = "ink") -> go.Figure:
     """The ``go.Figure`` of a Map, WIDTH px wide, on a ``scale`` that it shares with others; up to 8 × 8 with its numbers."""
     sheet = Sheet(WIDTH, THEMES[theme].dressed(colors))
     R, C = one.values.shape
@@ -59,7 +69,7 @@ def small_map(one, scale, theme="light", colors="ink"):
     return sheet.figure(box.bottom + 4, "pitfall", **scale.coloraxes(sheet.theme, {}), coloraxis_showscale=False)
 
 
-def looks_of(one):
+def looks_of(one: Map) -> Looks:
     """look → [1, R, C] bool. A row whose every key is hidden is undefined; other numbers that are not finite, no mask made."""
     hidden = np.zeros(one.values.shape, bool) if one.hidden is None else one.hidden
     lost = hidden.all(axis=1) & np.isnan(one.values).all(axis=1)  # [R]
@@ -71,7 +81,7 @@ def looks_of(one):
     }
 
 
-def describe(one):
+def describe(one: Map) -> str:
     """What ``small_map`` shows, in words."""
     R, C = one.values.shape
     said = f"{one.title}: a map of {R} × {C}, {one.rows or 'row'} by {one.columns}."

@@ -1,7 +1,9 @@
 """Plots of numbers over lengths and head counts, side by side in one figure: logarithmic axes, each line named at its end."""
 
+from __future__ import annotations
+
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -9,7 +11,8 @@ import plotly.graph_objects as go
 
 from mha_viz.core.decimals import prose
 from mha_viz.figures.curves import apart
-from mha_viz.figures.theme import FONT, THEMES
+from mha_viz.figures.piece import Piece, ground, note
+from mha_viz.figures.theme import THEMES, Theme, ThemeName
 from mha_viz.figures.widths import width_of
 
 LEAST = 110  # px across of a plot, at which those of a row still stand beside each other
@@ -29,13 +32,13 @@ class Line:
     alone where ``y`` is empty."""
 
     name: str
-    x: list
-    y: list
-    spread: list | None = None
-    beside: list | None = None
+    x: Sequence[int]
+    y: Sequence[float]
+    spread: Sequence[tuple[float, float]] | None = None
+    beside: Sequence[float] | None = None
 
     @property
-    def end(self):
+    def end(self) -> float | None:
         """Where its name stands; None where nothing is drawn."""
         drawn = self.y or self.beside
         return drawn[-1] if drawn else None
@@ -55,63 +58,61 @@ class Plot:
     log: bool = True
 
 
-def span_of(lines):
+def span_of(lines: Iterable[Line]) -> tuple[float, float]:
     """The logarithms between which all of these lines lie, with a little room."""
     values = [value for line in lines for value in (*line.y, *chain(*(line.spread or ())), *(line.beside or ())) if value > 0]
     return math.log10(min(values, default=1) / 1.3), math.log10(max(values, default=10) * 1.3)
 
 
-def plots(rows, theme="light", width=1100):
+def plots(rows: Sequence[Sequence[Plot]], theme: ThemeName = "light", width: int = 1100) -> go.Figure:
     """The figure of these ``rows`` of Plots, as many in each; where there is little room, by halves, or one under the other."""
-    theme, every = THEMES[theme], [plot for row in rows for plot in row]
+    colors, every = THEMES[theme], [plot for row in rows for plot in row]
     columns = _columns(rows, width)
     high = math.ceil(len(every) / columns) * (ABOVE + HEIGHT + BELOW)
     room = [
         max((_room(line.name) for plot in every[column::columns] for line in plot.lines), default=0)
         for column in range(columns)
     ]
-    data, notes, axes = [], [], {}
+    data: list[Piece] = []
+    notes: list[Piece] = []
+    axes: Piece = {}
     for number, plot in enumerate(every):
         box = _box(number, columns, width, high, room[number % columns])
-        _lines(data, notes, number, box, plot, theme)
-        axes |= _axes(number, box, plot, theme)
+        _lines(data, notes, number, box, plot, colors)
+        axes |= _axes(number, box, plot, colors)
     layout = {
-        "width": width,
-        "height": high,
+        **ground(width, high, colors),
         "showlegend": False,
-        "template": {},
         "hovermode": "closest",
         "dragmode": False,
-        "paper_bgcolor": theme.paper,
-        "plot_bgcolor": theme.paper,
-        "font": {"family": FONT, "size": 14, "color": theme.text},
-        "margin": {"l": 0, "r": 0, "t": 0, "b": 0, "autoexpand": False},
         "annotations": notes,
         **axes,
     }
     return go.Figure({"data": data, "layout": layout})
 
 
-def _columns(rows, width):
+def _columns(rows: Sequence[Sequence[Plot]], width: int) -> int:
     """How many plots stand beside each other."""
     each = LEFT + LEAST + max((_room(line.name) for row in rows for plot in row for line in plot.lines), default=0) + RIGHT
     whole = len(rows[0])
     return next((count for count in (whole, whole // 2) if count and whole % count == 0 and width >= count * each), 1)
 
 
-def _room(name):
+def _room(name: str) -> float:
     """px that a name takes, its tags left out."""
     return width_of(name.replace("<sup>", "").replace("</sup>", ""), 13)
 
 
-def _box(number, columns, width, high, names):
+def _box(number: int, columns: int, width: int, high: int, names: float) -> tuple[float, float, float, float]:
     """(left, right, bottom, top) of a plot as shares of the figure; at its right there are so many px for names."""
     row, column = divmod(number, columns)
     top, left = row * (ABOVE + HEIGHT + BELOW) + ABOVE, column * width / columns
     return (left + LEFT) / width, (left + width / columns - names - RIGHT) / width, 1 - (top + HEIGHT) / high, 1 - top / high
 
 
-def _lines(data, notes, number, box, plot, theme):
+def _lines(
+    data: list[Piece], notes: list[Piece], number: int, box: tuple[float, float, float, float], plot: Plot, theme: Theme
+) -> None:
     """The lines of a plot, their names, and its title."""
     (left, right, bottom, top), (low, high) = box, plot.span
     place = math.log10 if plot.log else float
@@ -150,13 +151,13 @@ def _lines(data, notes, number, box, plot, theme):
         if line.y:
             data.append(drawn)
         if line.end is not None:
-            notes.append(
-                _note(line.name, right, bottom + end * (top - bottom), theme, 13, xanchor="left", xshift=6, yanchor="middle")
-            )
-    notes.append(_note(f"<b>{plot.title}</b>", left, top, theme, 14, xanchor="left", yanchor="bottom", yshift=4))
+            at = bottom + end * (top - bottom)
+            notes.append(note(line.name, right, at, 13, theme.text, xanchor="left", xshift=6, yanchor="middle"))
+    title = f"<b>{plot.title}</b>"
+    notes.append(note(title, left, top, 14, theme.text, xanchor="left", yanchor="bottom", yshift=4))
 
 
-def _axes(number, box, plot, theme):
+def _axes(number: int, box: tuple[float, float, float, float], plot: Plot, theme: Theme) -> Piece:
     (left, right, bottom, top), (low, high) = box, plot.span
     at = sorted({x for line in plot.lines for x in line.x})
     beyond = max(0.06, 0.06 * math.log10(at[-1] / at[0])) if at else 0  # room for the outermost marks
@@ -184,7 +185,7 @@ def _axes(number, box, plot, theme):
     return {f"xaxis{number + 1}": across, f"yaxis{number + 1}": upwards | (_ticks(low, high) if plot.log else {"nticks": 6})}
 
 
-def _ticks(low, high):
+def _ticks(low: float, high: float) -> Piece:
     """Ticks of a logarithmic axis: decades, with 2 and 5 between them where there are few."""
     span = high - low
     parts = (1,) if span > 2.5 else (1, 2, 5) if span > 0.5 else (1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9)
@@ -194,15 +195,10 @@ def _ticks(low, high):
     return {"tickvals": found, "ticktext": [_tick(value) for value in found]}
 
 
-def _tick(value):
+def _tick(value: float) -> str:
     """A number as it is written, or as a power of ten where that would be long."""
     power = math.floor(math.log10(value) + 1e-9)
     if -4 < power < 6:
         return f"{value:,.6g}"
     times = round(value / 10.0**power)
     return f"{'' if times == 1 else f'{times}·'}10<sup>{prose(power, 'd')}</sup>"
-
-
-def _note(text, x, y, theme, size, **place):
-    where = {"text": text, "x": x, "y": y, "xref": "paper", "yref": "paper", "showarrow": False}
-    return where | place | {"font": {"size": size, "color": theme.text}}

@@ -1,9 +1,19 @@
 """Time, memory and rate of attention: against length, with weights and without, and against head count at one length."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
 from mha_viz.core.decimals import prose
 from mha_viz.core.memory import readable_size
 from mha_viz.figures.plots import Line, Plot, plots, span_of
-from mha_viz.studies.profile_results import exponent
+from mha_viz.figures.theme import ThemeName
+from mha_viz.studies.profile_results import Results, Row, exponent
+from mha_viz.studies.profiling import Point
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 TIME, MEMORY = "milliseconds", "peak, MiB"
 WAYS = {True: "need_weights=True", False: "need_weights=False"}
@@ -14,7 +24,7 @@ MEASURES = {  # what the axis says: (of Results and a Row, how a value is writte
 }
 
 
-def profile_figure(results, length=None, theme="light", width=1100):
+def profile_figure(results: Results, length: int | None = None, theme: ThemeName = "light", width: int = 1100) -> go.Figure:
     """A row of plots for each of MEASURES that is known: lines by head count over length, with weights and without, and at one ``length``,
     the longest that was measured where None, over head count. A row has one scale. Bars are quartiles of the time; dotted is the formula.
     """
@@ -32,17 +42,17 @@ def profile_figure(results, length=None, theme="light", width=1100):
     return plots(rows, theme, width)
 
 
-def length_of(results, length=None):
+def length_of(results: Results, length: int | None = None) -> int:
     """``length`` where it was measured, the longest that was else."""
     known = [row.point.seq_len for row in results.rows if row.seconds or row.peak is not None]
-    return length if length in known else max(known, default=results.profile.seq_len[-1])
+    return length if length is not None and length in known else max(known, default=results.profile.seq_len[-1])
 
 
-def heads_of(count):
+def heads_of(count: int) -> str:
     return f"{count} head{'' if count == 1 else 's'}"
 
 
-def by_length(results, measure, way):
+def by_length(results: Results, measure: str, way: bool) -> tuple[Line, ...]:
     """A Line for each head count; times with the exponent that is fitted to them."""
     found, times = [], results.lines(lambda row: row.median)
     for heads in results.profile.num_heads:
@@ -54,7 +64,7 @@ def by_length(results, measure, way):
     return tuple(found)
 
 
-def by_heads(results, measure, length):
+def by_heads(results: Results, measure: str, length: int) -> tuple[Line, ...]:
     """A Line for each way that was measured."""
     found = []
     for way in WAYS:
@@ -64,7 +74,7 @@ def by_heads(results, measure, length):
     return tuple(found)
 
 
-def _line(results, measure, name, rows, across):
+def _line(results: Results, measure: str, name: str, rows: Sequence[Row], across: Callable[[Point], int]) -> Line:
     of = MEASURES[measure][0]
     rows = [row for row in rows if of(results, row)]
     spread = [tuple(1e3 * end for end in row.spread) for row in rows] if measure == TIME else None
@@ -72,7 +82,7 @@ def _line(results, measure, name, rows, across):
     return Line(name, [across(row.point) for row in rows], [of(results, row) for row in rows], spread, formula)
 
 
-def describe_profile(results, length=None):
+def describe_profile(results: Results, length: int | None = None) -> str:
     """What the picture shows, in words."""
     length, told = length_of(results, length), []
     for way, name in WAYS.items():

@@ -1,14 +1,22 @@
 """What head counts do to quality, time and memory at once: four plots over head count."""
 
+from __future__ import annotations
+
 import statistics
+from typing import TYPE_CHECKING
 
 from mha_viz.figures.plots import Line, Plot, plots, span_of
 from mha_viz.figures.profile import MEASURES, MEMORY, TIME, by_heads, heads_of
+from mha_viz.figures.theme import ThemeName
+from mha_viz.studies.quality import Quality
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 LEAST = 1e-6  # nats: results are kept to six decimals, and a logarithmic axis has no zero
 
 
-def quality_figure(quality, theme="light", width=1100):
+def quality_figure(quality: Quality, theme: ThemeName = "light", width: int = 1100) -> go.Figure:
     """Held-out accuracy and loss, medians with bars from the worst seed to the best, and time and peak memory of one layer on a batch, over
     head count. Beside the accuracy uniform attention and, dotted, one head at every head count."""
     accuracy, loss = _seeds(quality, "accuracy", "trained"), _seeds(quality, "loss", "trained")
@@ -24,7 +32,7 @@ def quality_figure(quality, theme="light", width=1100):
     return plots([row], theme, width)
 
 
-def _seeds(quality, name, title):
+def _seeds(quality: Quality, name: str, title: str) -> Line:
     of = quality.of(name)
     if name == "loss":
         of = {heads: [max(value, LEAST) for value in values] for heads, values in of.items()}
@@ -32,7 +40,7 @@ def _seeds(quality, name, title):
     return Line(title, list(of), [statistics.median(values) for values in of.values()], spread)
 
 
-def describe_quality(quality):
+def describe_quality(quality: Quality) -> str:
     """What the picture shows, in words."""
     of = quality.of("accuracy")
     told = "; ".join(

@@ -1,17 +1,26 @@
 """A figure in the making: panels, bars and words, placed in px from its top left corner."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import plotly.graph_objects as go
 
-from mha_viz.figures.geometry import NICE, ROW_PITCH
-from mha_viz.figures.labels import SIZE, escape
+from mha_viz.figures.geometry import NICE, ROW_PITCH, Box
+from mha_viz.figures.labels import SIZE, Names, escape
 from mha_viz.figures.margins import TICK
-from mha_viz.figures.parts import ALL
-from mha_viz.figures.theme import FONT
+from mha_viz.figures.parts import ALL, Parts
+from mha_viz.figures.piece import Axes, Piece, color_bar, ground, note
+from mha_viz.figures.scale import Scale
+from mha_viz.figures.theme import FONT, Theme
 from mha_viz.figures.tiles import hatches
 from mha_viz.figures.widths import width_of
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
 
 TITLE = 26  # px of a title above a panel
 _NOTHING = {"showgrid": False, "zeroline": False, "showticklabels": False, "ticks": "", "fixedrange": True}
@@ -20,11 +29,15 @@ _NOTHING = {"showgrid": False, "zeroline": False, "showticklabels": False, "tick
 class Sheet:
     """Collects a figure's traces, axes and words while its height is still open. It has these ``parts``."""
 
-    def __init__(self, width, theme, parts=ALL):
+    def __init__(self, width: int, theme: Theme, parts: Parts = ALL) -> None:
         self.width, self.theme, self.parts = width, theme, parts
-        self.data, self._panels, self._words = [], [], []
+        self.data: list[Piece] = []
+        self._panels: list[tuple[Box, int | str, Piece, Piece]] = []
+        self._words: list[tuple[float, float, str, Piece]] = []
 
-    def panel(self, box, across, down, x=None, y=None):
+    def panel(
+        self, box: Box, across: tuple[float, float], down: tuple[float, float], x: Piece | None = None, y: Piece | None = None
+    ) -> Axes:
         """A pair of axes over ``box``, from ``across[0]`` to ``across[1]`` and, bottom to top, from ``down[0]`` to ``down[1]``.
 
         ``x`` and ``y`` are further settings of each; without them an axis draws nothing. Returns their names, ("x2", "y2").
@@ -33,23 +46,22 @@ class Sheet:
         self._panels.append((box, number, {"range": list(across), **(x or {})}, {"range": list(down), **(y or {})}))
         return f"x{number}", f"y{number}"
 
-    def say(self, x, y, text, size=14, color=None, anchor="left", angle=0, behind=None):
+    def say(
+        self,
+        x: float,
+        y: float,
+        text: str,
+        size: float = 14,
+        color: str | None = None,
+        anchor: str = "left",
+        angle: int = 0,
+        behind: str | None = None,
+    ) -> None:
         """Words: their left, right or centre at x, their middle at y, on what is there or on a colour of their own, ``behind``."""
-        self._words.append(
-            (
-                x,
-                y,
-                {
-                    "text": text,
-                    "font": {"size": size, "color": color or self.theme.text},
-                    "xanchor": anchor,
-                    "textangle": angle,
-                    "bgcolor": behind,
-                },
-            )
-        )
+        how = {"size": size, "color": color or self.theme.text, "xanchor": anchor, "textangle": angle, "bgcolor": behind}
+        self._words.append((x, y, text, how))
 
-    def title(self, x, top, name, words):
+    def title(self, x: float, top: float, name: str, words: str) -> float:
         """A name in bold, and more about it in quiet words where there is room; returns where that begins which it names."""
         if not self.parts.title:
             return top + TICK
@@ -57,7 +69,9 @@ class Sheet:
         self.say(x, top + 12, f"<b>{name}</b>" + (f" <span style='color:{self.theme.soft}'>{words}</span>" if room else ""))
         return top + TITLE
 
-    def bars(self, box, values, hover, colors, written):
+    def bars(
+        self, box: Box, values: Float[np.ndarray, " K"], hover: Sequence[str], colors: Sequence[str], written: Mapping[int, str]
+    ) -> tuple[Axes, tuple[float, float]]:
         """Bars [K] over ``box``, upwards and downwards from 0, with a scale on their left and ``written``, index → text, at their
         ends.
 
@@ -99,7 +113,7 @@ class Sheet:
             self.say(x, y, text, SIZE, anchor="center", behind=self.theme.paper)
         return axes, (low, high)
 
-    def hatch(self, where, look, axes, extent, size=6):
+    def hatch(self, where: Bool[np.ndarray, " K"], look: str, axes: Axes, extent: tuple[float, float], size: float = 6) -> None:
         """Hatches whole slots of a panel of bars, where [K] is True, over the panel's height."""
         x, y = axes
         low, high = extent
@@ -107,7 +121,7 @@ class Sheet:
             trace["y"] = np.where(trace["y"] < 0, low, high).astype(np.float32)  # a tile's only row: from −0.5 to 0.5
             self.data.append(trace)
 
-    def names_below(self, names, left, slot, top, chosen, what):
+    def names_below(self, names: Names, left: float, slot: float, top: float, chosen: int, what: str) -> int:
         """Names below ``slot`` px wide columns, as many as fit and the chosen one in bold, and left of them ``what`` they are; returns
         the px that they take."""
         if not self.parts.labels:
@@ -126,33 +140,11 @@ class Sheet:
         self.say(left - 8, top + px - 10, what, SIZE, self.theme.soft, "right")
         return px
 
-    def color_bar(self, box, height, lying, scale):
+    def color_bar(self, box: Box, height: float, lying: bool, scale: Scale) -> Piece:
         """The colour bar of a Scale in ``box``, "lying" or upright, in a figure that will be ``height`` px high."""
-        values, texts = scale.ticks()
-        room = box.width if lying else box.height
-        return {
-            "orientation": "h" if lying else "v",
-            "x": box.x / self.width,
-            "xanchor": "left",
-            "xpad": 0,
-            "y": 1 - box.y / height,
-            "yanchor": "top",
-            "ypad": 0,
-            "len": room,
-            "lenmode": "pixels",
-            "thickness": 14,
-            "outlinewidth": 1,
-            "outlinecolor": self.theme.line,
-            "tickfont": {"size": 13},
-            "tickvals": values,
-            "ticktext": texts,
-            "ticks": "outside",
-            "ticklen": 3,
-            "tickcolor": self.theme.line,
-            "title": {"text": scale.title(room), "font": {"size": 14}, "side": "top" if lying else "right"},
-        }
+        return color_bar(box.x / self.width, 1 - box.y / height, box.width if lying else box.height, lying, scale, self.theme)
 
-    def figure(self, height, kind, **layout):
+    def figure(self, height: float, kind: str, **layout: object) -> go.Figure:
         """The ``go.Figure``, ``height`` px high, with ``kind`` in its meta; ``layout`` adds to its layout or changes it."""
         height, theme, axes = math.ceil(height), self.theme, {}
         for box, number, x, y in self._panels:
@@ -160,37 +152,17 @@ class Sheet:
             axes[f"xaxis{number}"] = {**_NOTHING, "domain": across, "anchor": f"y{number}", **x}
             axes[f"yaxis{number}"] = {**_NOTHING, "domain": down, "anchor": f"x{number}", **y}
         words = [
-            {
-                **word,
-                "x": x / self.width,
-                "y": 1 - y / height,
-                "xref": "paper",
-                "yref": "paper",
-                "yanchor": "middle",
-                "showarrow": False,
-                "borderpad": 0,
-            }
-            for x, y, word in self._words
+            note(text, x / self.width, 1 - y / height, yanchor="middle", borderpad=0, **how) for x, y, text, how in self._words
         ]
-        return go.Figure(
-            {
-                "data": self.data,
-                "layout": {
-                    **axes,
-                    "annotations": words,
-                    "width": self.width,
-                    "height": height,
-                    "template": {},
-                    "meta": {"kind": kind},
-                    "margin": {**dict.fromkeys("lrtb", 0), "autoexpand": False},
-                    "paper_bgcolor": theme.paper,
-                    "plot_bgcolor": theme.paper,
-                    "font": {"family": FONT, "size": 14, "color": theme.text},
-                    "hoverlabel": {"font": {"family": FONT, "size": 14}},
-                    "hovermode": "closest",
-                    "dragmode": False,
-                    "showlegend": False,
-                    **layout,
-                },
-            }
-        )
+        layout = {
+            **axes,
+            **ground(self.width, height, theme),
+            "annotations": words,
+            "meta": {"kind": kind},
+            "hoverlabel": {"font": {"family": FONT, "size": 14}},
+            "hovermode": "closest",
+            "dragmode": False,
+            "showlegend": False,
+            **layout,
+        }
+        return go.Figure({"data": self.data, "layout": layout})

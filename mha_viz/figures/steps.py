@@ -1,26 +1,38 @@
 """The tensors of one step as pictures: cells with their values where they fit, one colour scale a tensor, every axis named."""
 
+from __future__ import annotations
+
 import math
 import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mha_viz.analysis.walkthrough import Axis, Tensor
 from mha_viz.core.cells import kinds, word
 from mha_viz.core.decimals import prose
 from mha_viz.figures import tiles
 from mha_viz.figures.geometry import NARROW, NICE, ROW_PITCH, Box
 from mha_viz.figures.labels import SIZE, escape, numbered, shorten, visible
 from mha_viz.figures.margins import EDGE
-from mha_viz.figures.parts import ALL
+from mha_viz.figures.parts import ALL, Parts
+from mha_viz.figures.piece import Axes, Piece
 from mha_viz.figures.sheet import Sheet
-from mha_viz.figures.theme import THEMES, mixed, readable_on
+from mha_viz.figures.theme import THEMES, Theme, ThemeName, mixed, readable_on
 from mha_viz.figures.widths import widened, width_of
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+    from jaxtyping import Bool, Float
 
 ROWS, COLUMNS = 32, 256  # cells that are drawn at most, around the followed one
 WIDEST, ROW = 68, 27  # px of a cell at most
 
 
-def picture(tensors, theme="light", width=1104, summed=False, parts=ALL):
+def picture(
+    tensors: Sequence[Tensor], theme: ThemeName = "light", width: int = 1104, summed: bool = False, parts: Parts = ALL
+) -> go.Figure:
     """The ``tensors`` of a step, one under the other, as a ``go.Figure`` exactly ``width`` px wide.
 
     Cells have the colour of their value: blue above zero and orange below it, nothing for zero, the darkest the largest of this
@@ -30,7 +42,7 @@ def picture(tensors, theme="light", width=1104, summed=False, parts=ALL):
     """
     sheet = Sheet(width, THEMES[theme], parts)
     gutter = widened(92 if width >= NARROW else 64) if parts.labels else EDGE
-    top = 0
+    top: float = 0
     most = _largest(np.vstack([one.values for one in tensors])) if summed else None
     tall = 300 / max(sum(len(one.values) > 8 for one in tensors), 1)  # px of a tensor with many rows
     for i, one in enumerate(tensors):
@@ -39,7 +51,7 @@ def picture(tensors, theme="light", width=1104, summed=False, parts=ALL):
     return sheet.figure(top - 8, "step")
 
 
-def describe(tensors):
+def describe(tensors: Sequence[Tensor]) -> str:
     """What ``picture`` shows, in words: each tensor, its axes, and the value that is followed or the first one."""
     said = []
     for one in tensors:
@@ -56,12 +68,12 @@ def describe(tensors):
 MARKED = {"^": "<sup>{}</sup>", "_": "<sub>{}</sub>"}
 
 
-def marked(symbol):
+def marked(symbol: str) -> str:
     """``symbol`` for Plotly, what follows ^ raised and what follows _ lowered: W^O_h."""
     return re.sub(r"([_^])([^\W_]+)", lambda mark: MARKED[mark[1]].format(mark[2]), escape(symbol))
 
 
-def written(value, digits=4, undefined=False):
+def written(value: float, digits: int = 4, undefined: bool = False) -> str:
     """A number as a person reads it: 0.2936, −12.3, 1.04e−11, −∞, NaN; "undefined" for NaN where the query has no key left."""
     if words := word(value, undefined):
         return words
@@ -69,12 +81,12 @@ def written(value, digits=4, undefined=False):
     return prose(value, f".{digits}{'f' if plain else 'g'}")
 
 
-def shape_words(one):
+def shape_words(one: Tensor) -> str:
     """The whole tensor's axes by letter with their sizes: [N 3, H 8, L 20, D 16]."""
     return f"[{', '.join(f'{letter} {size}' for letter, size in one.shape.items())}]"
 
 
-def _panel(sheet, one, gutter, top, most, sign, tall):
+def _panel(sheet: Sheet, one: Tensor, gutter: float, top: float, most: float | None, sign: str, tall: float) -> float:
     """One tensor from ``top`` on; returns where it ends."""
     theme, (rows, columns) = sheet.theme, one.axes
     down, across = (
@@ -87,7 +99,7 @@ def _panel(sheet, one, gutter, top, most, sign, tall):
     drawn = [
         f"{_many(axis)} {part.start}–{part.stop - 1} of {size} drawn"
         for axis, part, size in ((rows, down, one.values.shape[0]), (columns, across, one.values.shape[1]))
-        if part.stop - part.start < size
+        if axis and part.stop - part.start < size
     ]
     if sign != "=":
         top = _title(sheet, one, top, drawn)
@@ -99,19 +111,21 @@ def _panel(sheet, one, gutter, top, most, sign, tall):
     largest = most or _largest(one.values)
     lost = np.array([one.alone(i) for i in range(down.start, down.stop)])  # [count]
     sheet.data.append(_heatmap(one, values, hidden, lost, axes, theme, largest, (down, across), min(cell, height) >= 8))
-    looks = drawn = _looks(values, hidden, lost)
+    looks = hatched = _looks(values, hidden, lost)
     printed = sheet.parts.values and cell >= 40 and height >= 17
     if one.kind == "signed" and not printed:
-        drawn = looks | tiles.lower(np.where(hidden, 0, values), theme)
+        hatched = looks | tiles.lower(np.where(hidden, 0, values), theme)
     sheet.data += tiles.hatches(
-        {look: cells[None] for look, cells in drawn.items()}, np.zeros((1, 2)), axes, theme, 8 if cell >= 8 else 5
+        {look: cells[None] for look, cells in hatched.items()}, np.zeros((1, 2)), axes, theme, 8 if cell >= 8 else 5
     )
     frame = tiles.outlines(*np.array([[-0.5], [count - 0.5], [-0.5], [length - 0.5]]))
     sheet.data.append(tiles.line(*frame, axes, theme.line, 1))
     if columns.block and columns.block < length:
         x = np.arange(columns.block - across.start % columns.block, length, columns.block) - 0.5
         lines = np.stack([x, x, np.full(len(x), np.nan)], axis=1).ravel().astype(np.float32)
-        sheet.data.append(tiles.line(lines, np.tile(np.float32([-0.5, count - 0.5, np.nan]), len(x)), axes, theme.text, 1))
+        sheet.data.append(
+            tiles.line(lines, np.tile(np.array([-0.5, count - 0.5, np.nan], np.float32), len(x)), axes, theme.text, 1)
+        )
     _mark(sheet, one, (down, across), (count, length), axes, (5, 2) if min(cell, height) >= 14 else (3, 1.5))
     if printed:
         _numbers(sheet, values, np.any(list(looks.values()), axis=0), axes, theme, largest, one.kind, 3 if cell >= 52 else 2)
@@ -123,7 +137,7 @@ def _panel(sheet, one, gutter, top, most, sign, tall):
     return box.bottom + (0 if sign == "+" else _columns(sheet, one, across, box, cell))
 
 
-def _title(sheet, one, top, drawn):
+def _title(sheet: Sheet, one: Tensor, top: float, drawn: Sequence[str]) -> float:
     if not sheet.parts.title:
         return top + EDGE
     more = shape_words(one) + "".join(f" · {text}" for text in drawn)
@@ -137,7 +151,9 @@ def _title(sheet, one, top, drawn):
     return top + 5 + 20 * len(lines)
 
 
-def _looks(values, hidden, lost):
+def _looks(
+    values: Float[np.ndarray, "rows columns"], hidden: Bool[np.ndarray, "rows columns"], lost: Bool[np.ndarray, " rows"]
+) -> dict[str, Bool[np.ndarray, "rows columns"]]:
     """look → [rows, columns] bool of the cells that have one: masked, undefined in rows that have ``lost`` all keys, or not finite."""
     made = hidden & (np.isneginf(values) | lost[:, None])  # what a mask makes of a score, and what follows from it
     looks = kinds(np.where(made, 0, values), hidden, np.zeros(len(values), bool), np.zeros(len(values), bool))
@@ -145,7 +161,17 @@ def _looks(values, hidden, lost):
     return looks | {"undefined": undefined, "nan": looks["nan"] & ~undefined}
 
 
-def _heatmap(one, values, hidden, lost, axes, theme, largest, parts, spaced):
+def _heatmap(
+    one: Tensor,
+    values: Float[np.ndarray, "rows columns"],
+    hidden: Bool[np.ndarray, "rows columns"],
+    lost: Bool[np.ndarray, " rows"],
+    axes: Axes,
+    theme: Theme,
+    largest: float,
+    parts: tuple[slice, slice],
+    spaced: bool,
+) -> Piece:
     rows, columns = one.axes
     shown = np.where(np.isfinite(values) & ~hidden, values, np.nan)
     names = [
@@ -183,7 +209,16 @@ def _heatmap(one, values, hidden, lost, axes, theme, largest, parts, spaced):
     }
 
 
-def _numbers(sheet, values, hidden, axes, theme, largest, kind, digits):
+def _numbers(
+    sheet: Sheet,
+    values: Float[np.ndarray, "rows columns"],
+    hidden: Bool[np.ndarray, "rows columns"],
+    axes: Axes,
+    theme: Theme,
+    largest: float,
+    kind: str,
+    digits: int,
+) -> None:
     """Values printed in their cells; large ones with fewer digits, so that they fit."""
     plain = values[~hidden & np.isfinite(values)]
     if not len(plain):
@@ -194,14 +229,23 @@ def _numbers(sheet, values, hidden, axes, theme, largest, kind, digits):
     sheet.data.append(tiles.numbers(values, hidden | ~np.isfinite(values), colors, axes, digits=digits))
 
 
-def _infinite(sheet, values, hidden, box, cell, height):
+def _infinite(
+    sheet: Sheet,
+    values: Float[np.ndarray, "rows columns"],
+    hidden: Bool[np.ndarray, "rows columns"],
+    box: Box,
+    cell: float,
+    height: float,
+) -> None:
     """−∞ where a mask hides and says so in numbers: on the hatch, which is on paper."""
     for row, column in np.argwhere(hidden & np.isneginf(values)).tolist():
         x, y = box.x + (column + 0.5) * cell, box.y + (row + 0.5) * height
         sheet.say(x, y, "−∞", SIZE, anchor="center", behind=sheet.theme.paper)
 
 
-def _mark(sheet, one, parts, shape, axes, thick):
+def _mark(
+    sheet: Sheet, one: Tensor, parts: tuple[slice, slice], shape: tuple[int, int], axes: Axes, thick: tuple[float, float]
+) -> None:
     """A double outline around what is followed: a row, a column of a single row, or the columns of a head."""
     (down, across), (count, length) = parts, shape
     if one.columns is not None:
@@ -221,7 +265,7 @@ def _mark(sheet, one, parts, shape, axes, thick):
     ]
 
 
-def _rows(sheet, one, part, box, height, sign):
+def _rows(sheet: Sheet, one: Tensor, part: slice, box: Box, height: float, sign: str) -> None:
     """What the rows stand for, left of them: as many names as fit, the followed one in bold."""
     axis = one.axes[0]
     if axis is None:
@@ -240,7 +284,7 @@ def _rows(sheet, one, part, box, height, sign):
         sheet.say(box.x - 8, box.y + (i - part.start + 0.5) * height, text, SIZE, anchor="right")
 
 
-def _columns(sheet, one, part, box, cell):
+def _columns(sheet: Sheet, one: Tensor, part: slice, box: Box, cell: float) -> int:
     """What the columns stand for, below them; returns the px that this takes."""
     axis = one.axes[1]
     names = [_short_name(axis, i, 90) for i in range(part.start, part.stop)]
@@ -262,30 +306,30 @@ def _columns(sheet, one, part, box, cell):
     return SIZE + 8 if lying else math.ceil(widest) + 10
 
 
-def _many(axis):
+def _many(axis: Axis) -> str:
     return "queries" if axis.stands_for == "query" else f"{axis.stands_for}s"
 
 
-def _name(axis, i):
+def _name(axis: Axis, i: int) -> str:
     """What place ``i`` of an axis is, in full."""
     if axis.block:
         return f"{i}, head {i // axis.block}"
     return str(i) if axis.names is None else axis.names[i] if axis.stands_for == "part" else numbered(i, axis.names[i])
 
 
-def _short_name(axis, i, room):
+def _short_name(axis: Axis, i: int, room: float) -> str:
     if axis.names is not None:
         return shorten(visible(axis.names[i]), room, SIZE)
     return f"head {i}" if axis.stands_for == "head" else str(i)
 
 
-def _window(size, place, limit):
+def _window(size: int, place: int | None, limit: int) -> slice:
     """At most ``limit`` of ``size`` places, as a slice, ``place`` in their middle."""
     start = min(max((place or 0) - limit // 2, 0), max(size - limit, 0))
     return slice(start, min(start + limit, size))
 
 
-def _largest(values):
+def _largest(values: Float[np.ndarray, "*shape"]) -> float:
     """The largest size of a finite number, 1 where there is none above zero."""
     finite = np.abs(values[np.isfinite(values)])
     return float(finite.max(initial=0)) or 1.0

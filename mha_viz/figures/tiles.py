@@ -13,7 +13,7 @@ import numpy as np
 from mha_viz.core.cells import NUMBERS
 from mha_viz.core.decimals import in_decimals
 from mha_viz.core.pool import Pool
-from mha_viz.figures.piece import Axes, Looks, Piece, Stroke
+from mha_viz.figures.piece import Axes, Looks, Piece, Stroke, quiet
 from mha_viz.figures.theme import Theme
 
 if TYPE_CHECKING:
@@ -156,17 +156,7 @@ def heatmap(
 
 def bar_only(coloraxis: str, axes: Axes) -> Piece:
     """A trace without points, whose colour axis has the bar that those of the maps cannot have."""
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "x": [None],
-        "y": [None],
-        "xaxis": axes[0],
-        "yaxis": axes[1],
-        "marker": {"color": [0], "coloraxis": coloraxis},
-        "hoverinfo": "skip",
-        "showlegend": False,
-    }
+    return quiet("markers", [None], [None], axes, marker={"color": [0], "coloraxis": coloraxis})
 
 
 def hatches(
@@ -196,27 +186,12 @@ def hatches(
             "solidity": round({"padded": 0.2, "once": 0.15, "lower": 1}.get(name, 0.3) * theme.hatched, 3),
             "bgcolor": "rgba(0,0,0,0)" if name in THROUGH else theme.paper,
         }
+        said = {"fill": "toself", "name": LOOKS[name][0], "legendgroup": name}
         if name == "lower":  # its lines show on a grey alone
-            shade = {"fillpattern": pattern | {"bgcolor": theme.soft}, "fill": "toself", "line": {"width": 0}, "mode": "lines"}
-            sample = {"type": "scatter", "x": [None], "y": [None], "xaxis": axes[0], "yaxis": axes[1], "hoverinfo": "skip"}
-            traces.append(sample | shade | {"name": LOOKS[name][0], "legendgroup": name, "showlegend": False})
-        traces.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "x": (x0 + x * step[0]).astype(np.float32),
-                "y": (y0 + y * step[1]).astype(np.float32),
-                "xaxis": axes[0],
-                "yaxis": axes[1],
-                "line": edge,
-                "fill": "toself",
-                "fillpattern": pattern,
-                "hoverinfo": "skip",
-                "name": LOOKS[name][0],
-                "legendgroup": name,
-                "showlegend": False,
-            }
-        )
+            on_grey = pattern | {"bgcolor": theme.soft}
+            traces.append(quiet("lines", [None], [None], axes, **said, line={"width": 0}, fillpattern=on_grey))
+        x, y = ((x0 + x * step[0]).astype(np.float32), (y0 + y * step[1]).astype(np.float32))
+        traces.append(quiet("lines", x, y, axes, **said, line=edge, fillpattern=pattern))
     return traces
 
 
@@ -237,18 +212,7 @@ def put_in_legend(traces: Iterable[Piece]) -> None:
 
 def line(x: Float[np.ndarray, " K"], y: Float[np.ndarray, " K"], axes: Axes, color: str, width: float) -> Piece:
     """An outline that is never cut at the edge of its axes and never answers the pointer."""
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": x,
-        "y": y,
-        "xaxis": axes[0],
-        "yaxis": axes[1],
-        "cliponaxis": False,
-        "line": {"color": color, "width": width},
-        "hoverinfo": "skip",
-        "showlegend": False,
-    }
+    return quiet("lines", x, y, axes, cliponaxis=False, line={"color": color, "width": width})
 
 
 def marks(
@@ -282,15 +246,6 @@ def numbers(
 ) -> Piece:
     """The ``values`` [L, S] printed in their cells, except ``hidden`` ones, in ``colors``: one per printed value, row by row."""
     rows, columns = np.nonzero(~hidden)
-    return {
-        "type": "scatter",
-        "mode": "text",
-        "x": (first[0] + columns).astype(np.float32),
-        "y": (first[1] + rows).astype(np.float32),
-        "xaxis": axes[0],
-        "yaxis": axes[1],
-        "text": [in_decimals(value, digits, sign) for value in values[rows, columns].tolist()],
-        "textfont": {"size": 13, "color": colors},
-        "hoverinfo": "skip",
-        "showlegend": False,
-    }
+    x, y = ((start + places).astype(np.float32) for start, places in zip(first, (columns, rows), strict=True))
+    texts = [in_decimals(value, digits, sign) for value in values[rows, columns].tolist()]
+    return quiet("text", x, y, axes, text=texts, textfont={"size": 13, "color": colors})
