@@ -27,7 +27,7 @@ class Side:
         """Places of cells or blocks along rows (0) or columns (1), in cells from the first one, and their exact names."""
         step, blocks = self.pool.step[1 - side], (self.pool.rows, self.pool.columns)[side]
         places = [round(i * step + (step - 1) / 2, 6) for i in range(blocks)]
-        return places, self.pool.ranges((self.rows, self.columns)[side].exact, side)
+        return places, list(self.pool.ranges((self.rows, self.columns)[side].exact, side))
 
 
 def cell_axes(place: Geometry, i: int) -> Axes:

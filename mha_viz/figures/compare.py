@@ -102,7 +102,8 @@ class _Both:
 
     def _weights(self, trace: Trace) -> Float[np.ndarray, "L S"]:
         item = self.choice.item
-        return trace.mean_weights[item] if self.head is None else trace.weights[item, self.head]  # [L, S]
+        weights: Float[np.ndarray, "L S"] = trace.mean_weights[item] if self.head is None else trace.weights[item, self.head]
+        return weights
 
     def _scale(self) -> Scale:
         """The scale that A and B share, by the rule for one picture: "auto" looks at the weights of both."""

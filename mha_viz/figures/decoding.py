@@ -354,7 +354,7 @@ def _hidden(decoding: Decoding, step: Step, item: int) -> Bool[np.ndarray, " sto
     """[stop] bool: True for keys that the newest token may not read."""
     rules = decoding.batch.mask(decoding.layer.num_heads)
     hidden = rules.hidden(step.stop - 1, step.stop)[..., : step.stop]  # [1|N, 1|H, 1, stop]
-    return hidden[item if len(hidden) > 1 else 0].all(axis=(0, 1))
+    return np.asarray(hidden[item if len(hidden) > 1 else 0].all(axis=(0, 1)))
 
 
 def _scale_of_lengths(lengths: Lengths) -> Scale:

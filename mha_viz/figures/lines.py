@@ -133,7 +133,8 @@ def _strokes(shown: Drawn, place: Place, points: Points, theme: Theme) -> list[P
 
 def _step(part: Float[np.ndarray, "*K"]) -> Int[np.ndarray, "*K"]:
     """Which of the STEPS of width and colour."""
-    return np.minimum(part * STEPS, STEPS - 1).astype(int)
+    step: Int[np.ndarray, "*K"] = np.minimum(part * STEPS, STEPS - 1).astype(int)
+    return step
 
 
 def _weighed(ends: Float[np.ndarray, "K 2 2"], part: float, place: Place, theme: Theme) -> Piece:

@@ -126,9 +126,11 @@ def softmax(
         hover = [f"key {key}<br>{name} {_number(value, d.undefined)}" for key, value in zip(names.exact, values, strict=True)]
         written = {d.key: f"<b>{_number(values[d.key], d.undefined)}</b>"} if parts.values else {}
         if name == "weight" and d.dropped is not None and slot >= 10:
-            written = dict.fromkeys(np.flatnonzero(trace.dropped[d.item, d.head, d.query] & ~hidden).tolist(), "×") | written
+            written = dict.fromkeys(np.flatnonzero(_dropped(trace, d) & ~hidden).tolist(), "×") | written
         axes, extent = sheet.bars(box, values, hover, _choice(sheet, S, d.key), written)
-        _mark_bars(sheet, values, hidden, np.broadcast_to(d.undefined & np.isnan(values).all(), hidden.shape), axes, extent)
+        _mark_bars(
+            sheet, values, hidden, np.broadcast_to(bool(d.undefined) & np.isnan(values).all(), hidden.shape), axes, extent
+        )
         top = box.bottom + 8
     top += sheet.names_below(names, gutter, slot, top, d.key, "key")
     return sheet.figure(top + 4, "softmax")
@@ -174,9 +176,16 @@ def _softmax_rows(trace: Trace, d: Derivation) -> list[tuple[str, str, Float[np.
         rows.append(("weight", f"the head is off ({d.off})", trace.weights[row].astype(np.float64)))
     if d.dropped is not None:
         kept = "" if not d.keep_scale else f", the others times {_number(d.keep_scale)}"
-        told = f"after dropout: {trace.dropped[row].sum()} of {len(trace.dropped[row])} set to 0 (×){kept}"
+        dropped = _dropped(trace, d)
+        told = f"after dropout: {dropped.sum()} of {len(dropped)} set to 0 (×){kept}"
         rows.append(("weight", told, trace.weights[row].astype(np.float64)))
     return rows
+
+
+def _dropped(trace: Trace, d: Derivation) -> Bool[np.ndarray, " S"]:
+    """Which weights of the row dropout took, none where there is no dropout."""
+    row = trace.weights[d.item, d.head, d.query]  # [S]
+    return np.zeros(row.shape, bool) if trace.dropped is None else trace.dropped[d.item, d.head, d.query]
 
 
 def _not_finite(scores: Float[np.ndarray, " S"]) -> str:
@@ -338,7 +347,7 @@ def _token(
     weights, average = trace.weights[d.item], trace.mean_weights[d.item]
     at = np.s_[..., d.query, :] if side == "query" else np.s_[..., d.key]
     looks = {name: where[None][at] for name, where in kinds(weights, mask, padding, undefined).items()}  # [1, H, count]
-    of_all = kinds(average, mask.all(axis=0), padding, undefined.any(axis=0))
+    of_all = kinds(average, np.all(mask, axis=0), padding, np.any(undefined, axis=0))
     average_looks = {name: where[None][at][:, None] for name, where in of_all.items()}  # [1, 1, count]
     if scale is not None:
         weights, average = scale.drawn(weights), scale.drawn(average)

@@ -22,9 +22,17 @@ from mha_viz.figures.theme import THEMES, ThemeName
 from mha_viz.figures.widths import width_of
 from mha_viz.settings import View
 
+Layers = Sequence[Trace | None]  # the Trace of each, None where its maps are not there yet
+
 
 def spec(
-    traces: Sequence[Trace | None], view: View, layer: int, theme: ThemeName = "light", width: int = 1104, parts: Parts = ALL, height: float = math.inf
+    traces: Layers,
+    view: View,
+    layer: int,
+    theme: ThemeName = "light",
+    width: int = 1104,
+    parts: Parts = ALL,
+    height: float = math.inf,
 ) -> Spec:
     """The heads of all ``traces`` whose maps are as many and as large as those of the chosen ``layer``, as a plain dict for Plotly; None
     stands for a layer whose maps are not there yet.
@@ -34,55 +42,64 @@ def spec(
     its place among all heads that are drawn, which ``place_of`` tells apart; the rest is as in ``mha_viz.figures.heads.heads``. ``parts``
     are what stands around the maps, which have no values in their cells. The maps are lower where that keeps them within a ``height``.
     """
-    colors, chosen = THEMES[theme].dressed(view.colors), choose(traces[layer], view)
+    colors, own = THEMES[theme].dressed(view.colors), _there(traces, layer)
+    chosen = choose(own, view)
     layers, item = alike(traces, layer, chosen.item), chosen.item
-    scale = Scale.of([traces[i].weights[item][:, ~traces[i].query_padding[item]] for i in layers], view, traces[layer].quantity)
-    H, L, S = traces[layer].weights.shape[1:]
+    drawn = [_there(traces, i) for i in layers]
+    scale = Scale.of([trace.weights[item][:, ~trace.query_padding[item]] for trace in drawn], view, own.quantity)
+    H, L, S = own.weights.shape[1:]
     maps: list[Map] = []
-    own: list[Looks] = []
+    found: list[Looks] = []
     names = layer_names(traces)
-    for row, i in enumerate(layers):
-        choice, weights = choose(traces[i], view), traces[i].weights[item]  # [H, L, S]
+    for row, (i, trace) in enumerate(zip(layers, drawn, strict=True)):
+        choice, weights = choose(trace, view), trace.weights[item]  # [H, L, S]
         for head in range(H):
             said = around.said(choice, head)
             short = said, said and around.value(choice, head)
             maps.append(Map(f"{names[i]} head {head}", row * H + head, weights[head], scale, short=short))
-        found = looks_of(traces[i], item, list(range(H)))
-        own.append({name: np.broadcast_to(cells, (H, *cells.shape[1:])) for name, cells in found.items()})  # [H, L, S] each
-    looks = {name: np.concatenate([one[name] for one in own]) for name in own[0]}  # [layers · H, L, S] each
+        looks = looks_of(trace, item, list(range(H)))
+        found.append({name: np.broadcast_to(cells, (H, *cells.shape[1:])) for name, cells in looks.items()})  # [H, L, S] each
+    looks = {name: np.concatenate([one[name] for one in found]) for name in found[0]}  # [layers · H, L, S] each
     left = max(width_of(names[i], 14) for i in layers) + 12
     place = arrange_grid(width, len(layers), H, L, S, left, ticks_width(scale), widest_labels(maps), parts, height)
     picked = Chosen(layers.index(layer) * H + chosen.head, chosen.query, chosen.key)
-    pooled = around.pooled(traces[layer], strip_pool(place, (L, S)), None)
+    pooled = around.pooled(own, strip_pool(place, (L, S)), None)
     plain = f"Every head of {counted(traces, layers)}{_item(traces, layers, item)}{_others(traces, layers, item)}"
     told = captions(traces, layers, view, item) if chosen.known else (plain,)
-    texts = [text + around.weighted(traces[layer]) + more for more in pooled for text in told]
-    drawn = picture(place, Tiles(tuple(maps), looks, *sides(traces[layer], item, width)), [], picked, [scale], colors, [texts])
+    texts = [text + around.weighted(own) + more for more in pooled for text in told]
+    made = picture(place, Tiles(tuple(maps), looks, *sides(own, item, width)), [], picked, [scale], colors, [texts])
     for row, i in enumerate(layers if parts.labels else ()):
         tile = place.strip.place(row * H)
         text, color = (f"<b>{names[i]}</b>", colors.text) if i == layer else (names[i], colors.soft)
-        drawn["layout"]["annotations"].append(around.text_at(place, 0, tile.y + tile.height / 2, text, 14, color))
-    return drawn
+        made["layout"]["annotations"].append(around.text_at(place, 0, tile.y + tile.height / 2, text, 14, color))
+    return made
 
 
-def alike(traces: Sequence[Trace], layer: int, item: int = 0) -> list[int]:
+def alike(traces: Layers, layer: int, item: int = 0) -> list[int]:
     """The layers that can be drawn beside ``layer``: as many heads, queries and keys, and a batch item of this number."""
-    size = traces[layer].shape[1:]
+    size = _there(traces, layer).shape[1:]
     return [i for i, trace in enumerate(traces) if trace is not None and trace.shape[1:] == size and item < trace.shape[0]]
 
 
-def place_of(traces: Sequence[Trace], layer: int, tile: int) -> tuple[int, int]:
+def _there(traces: Layers, layer: int) -> Trace:
+    trace = traces[layer]
+    if trace is None:
+        raise ValueError(f"The maps of layer {layer} are not there yet.")
+    return trace
+
+
+def place_of(traces: Layers, layer: int, tile: int) -> tuple[int, int]:
     """(layer, head) of a tile's ``head`` in the overview that was drawn for ``layer``."""
-    row, head = divmod(tile, traces[layer].shape[1])
+    row, head = divmod(tile, _there(traces, layer).shape[1])
     return alike(traces, layer)[row], head
 
 
-def has_gaps(traces: Sequence[Trace | None]) -> bool:
+def has_gaps(traces: Layers) -> bool:
     """Whether a map holds what is no finite number: marks that the legend alone explains."""
     return any(trace.undefined.any() or trace.nonfinite.any() for trace in traces if trace is not None)
 
 
-def captions(traces: Sequence[Trace], layers: Sequence[int], view: View, item: int = 0) -> tuple[str, ...]:
+def captions(traces: Layers, layers: Sequence[int], view: View, item: int = 0) -> tuple[str, ...]:
     """What the overview shows, the longest first."""
     statistic = view.statistic
     phrase, others = around.SAID[statistic][1], _others(traces, layers, item)
@@ -91,9 +108,9 @@ def captions(traces: Sequence[Trace], layers: Sequence[int], view: View, item: i
     return tuple(dict.fromkeys((*told, f"{counted(traces, layers)}{others}")))  # the last where the window is narrow
 
 
-def _others(traces: Sequence[Trace], layers: Sequence[int], item: int) -> str:
+def _others(traces: Layers, layers: Sequence[int], item: int) -> str:
     """Why some layers are left out."""
-    first = traces[layers[0]]
+    first = _there(traces, layers[0])
     reasons = Counter(_differs(trace, first, item) for i, trace in enumerate(traces) if trace is not None and i not in layers)
     said = [f"; {n} other{' has' if n == 1 else 's have'} {reason}" for reason, n in reasons.items()]
     missing = sum(trace is None for trace in traces)
@@ -109,25 +126,27 @@ def _differs(trace: Trace, first: Trace, item: int) -> str:
     return "another number of heads" if trace.shape[1] != H else f"no {first.tokens.item_name(item)}"
 
 
-def _item(traces: Sequence[Trace], layers: Sequence[int], item: int) -> str:
+def _item(traces: Layers, layers: Sequence[int], item: int) -> str:
     """Which parts of their wholes the item is, in layers whose items are parts: "" where no layer's are."""
-    if all(traces[i].tokens.parts is None for i in layers):
+    tokens = [_there(traces, i).tokens for i in layers]
+    if all(one.parts is None for one in tokens):
         return ""
-    names = Counter(traces[i].tokens.item_name(item) for i in layers)
+    names = Counter(one.item_name(item) for one in tokens)
     if len(names) == 1:
         return f", {next(iter(names))}"
     return f", item {item}: {', '.join(f'{name} in {n}' for name, n in names.items())}"
 
 
-def counted(traces: Sequence[Trace], layers: Sequence[int]) -> str:
+def counted(traces: Layers, layers: Sequence[int]) -> str:
     """How many layers are drawn, and in how many steps."""
     names = layer_names(traces)
     return counted_layers([names[i] for i in layers])
 
 
-def describe(traces: Sequence[Trace], view: View, layer: int) -> str:
+def describe(traces: Layers, view: View, layer: int) -> str:
     """What the overview shows, in words: its text alternative."""
-    chosen = choose(traces[layer], view)
-    layers, H = alike(traces, layer, chosen.item), traces[layer].weights.shape[1]
-    what = f"{counted(traces, layers)} by {H} heads as small maps{around.weighted(traces[layer])}{_item(traces, layers, chosen.item)}"
+    own = _there(traces, layer)
+    chosen = choose(own, view)
+    layers, H = alike(traces, layer, chosen.item), own.weights.shape[1]
+    what = f"{counted(traces, layers)} by {H} heads as small maps{around.weighted(own)}{_item(traces, layers, chosen.item)}"
     return f"Overview of {what}. {layer_names(traces)[layer].capitalize()} head {chosen.head} is chosen."
