@@ -1,11 +1,10 @@
 """The memory that a page takes at its peak, measured in a process of its own, is what it was estimated to be before it was made."""
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.forked import Forked
 
 ADDRESSES = [
     "seq_len=2048&num_heads=16&embed_dim=512&batch_size=1&padding=",
@@ -17,7 +16,6 @@ ADDRESSES = [
     "seq_len=8192&num_heads=4&embed_dim=512&batch_size=4&source_len=9000",
 ]
 MEASURE = """
-import json, sys
 from urllib.parse import parse_qsl
 from mha_viz.analysis import choose, findings, statistic, what_average_hides
 from mha_viz.core.long import averaging, pooled
@@ -39,22 +37,25 @@ def draw(settings):
     choose(trace, view), findings(trace, settings), what_average_hides(trace, 0), statistic(trace, 0, "entropy")
     return trace, to_json(PAGE.drawn(Shown(Source("layer", (trace,), settings), trace, view, a=None), theme="light", width=1100)[0])
 
-draw(Settings())
-fields, notes = from_address(dict(parse_qsl(sys.argv[1], keep_blank_values=True)), Settings)
-settings = Settings(**fields)
-before = status("VmRSS")
-open("/proc/self/clear_refs", "w").write("5")
-kept = draw(settings)
-print(json.dumps([peak_of(settings), status("VmHWM") - before]))
+def measure(address):
+    draw(Settings())
+    fields, notes = from_address(dict(parse_qsl(address, keep_blank_values=True)), Settings)
+    settings = Settings(**fields)
+    before = status("VmRSS")
+    open("/proc/self/clear_refs", "w").write("5")
+    kept = draw(settings)
+    return peak_of(settings), status("VmHWM") - before
 """
+
+
+@pytest.fixture(scope="module")
+def forked():
+    with Forked(MEASURE) as forked:
+        yield forked
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak of a process is read from Linux's /proc")
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_the_peak_is_as_estimated(address):
-    ran = subprocess.run(
-        [sys.executable, "-c", MEASURE, address], capture_output=True, text=True, cwd=Path(__file__).parents[1], check=False
-    )
-    assert ran.returncode == 0, ran.stderr
-    estimated, measured = json.loads(ran.stdout)
+def test_the_peak_is_as_estimated(address, forked):
+    estimated, measured = forked(address)
     assert 0.8 <= estimated / measured <= 1.25, f"estimated {estimated / 2**20:.0f} MiB, measured {measured / 2**20:.0f}"
