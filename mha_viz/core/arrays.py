@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
-from mha_viz.core.rules import Wrong
+from mha_viz.core.rules import Wrong, one_of
 
 if TYPE_CHECKING:
     import torch
@@ -53,6 +53,11 @@ def _read(argument: str, value: Any) -> np.ndarray:
     except (TypeError, ValueError, RuntimeError) as error:
         raise Wrong(argument, value, f"cannot be read as an array: {error}") from None
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))  # torch knows no foreign byte order
+
+
+def dtype_of(array: Float[np.ndarray, ...]) -> Dtype:
+    """The type of its numbers, by name."""
+    return one_of("dtype", array.dtype.name, DTYPES)
 
 
 def read_only(array: np.ndarray) -> np.ndarray:

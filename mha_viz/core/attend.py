@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -14,7 +14,7 @@ from mha_viz.core.call import Call
 from mha_viz.core.layer import Layer, check_generator
 from mha_viz.core.memory import check_memory, check_projected_memory
 from mha_viz.core.rules import Shape, Wrong, of_kind, one_of, yes_or_no
-from mha_viz.core.trace import Made, Maker, Tensor, Trace
+from mha_viz.core.trace import Fields, Made, Maker, Tensor, Trace
 
 if TYPE_CHECKING:
     import torch
@@ -58,22 +58,16 @@ def attend(
     else:  # the reference makes everything at once, and dropout has a number for every weight
         whole()
     keep_scale = draw_dropout((batch.N, layer.num_heads, batch.L, S), dropout, generator, dtype) if dropout else None
+    compute: Callable[..., Fields]
     if engine == "numpy":
         from mha_viz.core.reference import compute
     else:
         from mha_viz.core.engine import compute
     fields = compute(layer, batch, mask, dtype, keep_scale)
-    about = {
-        "tokens": batch.tokens(layer.extra_keys),
-        "rules": mask,
-        "layer": layer,
-        "batch": batch,
-        "training": training,
-        "name": name,
-        "dtype": dtype,
-    }
-    trace = Trace(fields, **about)
-    return Trace(_checked(fields, whole, not dropout), call=call_of(trace), **about) if later else trace
+    tokens = batch.tokens(layer.extra_keys)
+    traced = partial(Trace, tokens=tokens, rules=mask, layer=layer, batch=batch, training=training, name=name, dtype=dtype)
+    trace = traced(fields)
+    return traced(_checked(fields, whole, not dropout), call=call_of(trace)) if later else trace
 
 
 def trace_of_call(call: Call, *, keep_scale: Float[np.ndarray, "N H L S"] | None = None, later: bool = False) -> Trace:
@@ -92,11 +86,19 @@ def trace_of_call(call: Call, *, keep_scale: Float[np.ndarray, "N H L S"] | None
         fields = _checked(fields, check, keep_scale is None)
     else:
         check()
-    about = {"tokens": call.tokens, "rules": call.mask, "call": call, "training": keep_scale is not None, "name": call.name}
-    return Trace(fields, **about, dtype=call.dtype, step=call.step)
+    return Trace(
+        fields,
+        tokens=call.tokens,
+        rules=call.mask,
+        call=call,
+        training=keep_scale is not None,
+        name=call.name,
+        dtype=call.dtype,
+        step=call.step,
+    )
 
 
-def _checked(fields: Mapping[str, Tensor | Maker], check: Callable[[], None], no_dropout: bool) -> Made:
+def _checked(fields: Fields, check: Callable[[], None], no_dropout: bool) -> Made:
     """The same fields, of which those that are as large as maps are read after a ``check()`` alone, where they are still to be made."""
     free = ("q", "k", "v", *(("keep_scale", "dropped") if no_dropout else ()))
 
@@ -111,7 +113,9 @@ def _checked(fields: Mapping[str, Tensor | Maker], check: Callable[[], None], no
     makers = {
         id(make): checked(make) for make in fields.values() if callable(make)
     }  # mostly one for all: a recording has many Traces
-    return Made({name: makers.get(id(make), make) for name, make in fields.items()}, getattr(fields, "forget", None))
+    return Made(
+        {name: makers.get(id(make), make) for name, make in fields.items()}, fields.forget if isinstance(fields, Made) else None
+    )
 
 
 def call_of(trace: Trace) -> Call:

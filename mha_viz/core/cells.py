@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,7 +13,11 @@ if TYPE_CHECKING:
     from mha_viz.core.trace import Trace
 
 KINDS = ("undefined", "nan", "inf", "-inf", "masked", "padded")  # where two meet, the first wins
-NUMBERS = {"nan": np.isnan, "inf": np.isposinf, "-inf": np.isneginf}  # the kinds that are told by the number itself
+NUMBERS: dict[str, Callable[[Any], Any]] = {
+    "nan": np.isnan,
+    "inf": np.isposinf,
+    "-inf": np.isneginf,
+}  # the kinds that are told by the number itself
 WORDS = {"nan": "NaN", "inf": "∞", "-inf": "−∞"}
 
 
@@ -52,9 +57,9 @@ def word(value: float | np.floating, undefined: bool | np.bool_ = False) -> str 
 
 def content(trace: Trace, item: int, head: int | None, query: int, key: int) -> str:
     """What a cell of a head's map, of the average's where None, holds, in words: its weight to six digits, or what stands for one."""
-    undefined = trace.undefined[item, :, query]  # [H]
+    keyless = trace.undefined[item, :, query]  # [H]
     if head is None:
-        weight, undefined = trace.mean_weights[item, query, key], undefined.any()
+        weight, undefined = trace.mean_weights[item, query, key], keyless.any()
     else:
-        weight, undefined = trace.weights[item, head, query, key], undefined[head]
+        weight, undefined = trace.weights[item, head, query, key], keyless[head]
     return word(weight, undefined) or f"{weight:.6f}"

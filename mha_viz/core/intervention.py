@@ -14,10 +14,12 @@ import numpy as np
 from mha_viz.core.arrays import read_only
 from mha_viz.core.attend import call_of, trace_of_call
 from mha_viz.core.rules import Wrong, closest_number, listed, of_kind, one_of, whole
-from mha_viz.core.trace import Made, Trace
+from mha_viz.core.trace import Made, Maker, Trace
 from mha_viz.core.typed_number import read_number
 
 if TYPE_CHECKING:
+    from jaxtyping import Float
+
     from mha_viz.core.mask import Mask
 
 Way: TypeAlias = Literal["zero", "mean", "uniform"]
@@ -135,17 +137,19 @@ def _put_off(trace: Trace, off: Off) -> Trace:
                 array[:, head][rows] = 0
         return read_only(array)
 
-    def concat(_: str) -> np.ndarray:
+    def concat(_: str) -> Float[np.ndarray, "N L H*D"]:
         outputs = replaced("head_outputs")  # [N, H, L, D]
         return read_only(outputs.swapaxes(1, 2).reshape(len(outputs), outputs.shape[2], -1))  # [N, L, H·D]
 
-    def output(_: str) -> np.ndarray:
-        weight, bias = trace.out_proj  # [E, H·D], [E]
+    def output(_: str) -> Float[np.ndarray, "N L E"]:
+        projection = trace.out_proj
+        assert projection is not None  # whoever has an output knows what made it of the heads
+        weight, bias = projection  # [E, H·D], [E]
         beside = concat(_)  # [N, L, H·D]
         written = beside @ weight.T.astype(beside.dtype)  # [N, L, E]
         return read_only(written if bias is None else written + bias.astype(written.dtype))
 
-    new = {
+    new: dict[str, Maker] = {
         "probabilities": replaced,
         "weights": replaced,
         "mean_weights": lambda _: read_only(replaced("weights").mean(axis=1)),  # [N, L, S]

@@ -117,7 +117,7 @@ class Layer:
 
     @property
     def embed_dim(self) -> int:
-        return self.weights["out_proj.weight"].shape[0]
+        return len(self.weights["out_proj.weight"])
 
     @property
     def packed(self) -> bool:
@@ -128,16 +128,18 @@ class Layer:
     def projections(self) -> tuple[Float[np.ndarray, "E E"], Float[np.ndarray, "E kdim"], Float[np.ndarray, "E vdim"]]:
         """The three input projections Wq, Wk and Wv, as views."""
         if self.packed:
-            return tuple(np.split(self.weights["in_proj_weight"], 3))
-        return tuple(self.weights[f"{name}_proj_weight"] for name in "qkv")
+            Wq, Wk, Wv = np.split(self.weights["in_proj_weight"], 3)
+        else:
+            Wq, Wk, Wv = (self.weights[f"{name}_proj_weight"] for name in "qkv")
+        return Wq, Wk, Wv
 
     @property
     def kdim(self) -> int:
-        return self.weights["in_proj_weight" if self.packed else "k_proj_weight"].shape[1]
+        return int(self.weights["in_proj_weight" if self.packed else "k_proj_weight"].shape[1])
 
     @property
     def vdim(self) -> int:
-        return self.weights["in_proj_weight" if self.packed else "v_proj_weight"].shape[1]
+        return int(self.weights["in_proj_weight" if self.packed else "v_proj_weight"].shape[1])
 
     @property
     def extra_keys(self) -> tuple[str, ...]:
@@ -150,7 +152,7 @@ def check_shapes(shapes: Mapping[str, tuple[int, ...]]) -> None:
     if len(shapes.get("out_proj.weight", ())) != 2:
         raise Wrong("state_dict", sorted(shapes), "must hold 'out_proj.weight' [E, E], as nn.MultiheadAttention's does.")
     E = shapes["out_proj.weight"][0]
-    expected = {"out_proj.weight": (E, E)}
+    expected: dict[str, tuple[int, ...]] = {"out_proj.weight": (E, E)}
     if "q_proj_weight" in shapes and "in_proj_weight" not in shapes:
         for name in ("k_proj_weight", "v_proj_weight"):
             found = shapes.get(name, ())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mha_viz.core.arrays import read_only
-from mha_viz.core.trace import Tensor, broadcast
+from mha_viz.core.trace import Fields, broadcast
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -21,25 +21,26 @@ if TYPE_CHECKING:
 @np.errstate(invalid="ignore", over="ignore")  # NaN and ∞ in the input flow through, as they do in PyTorch
 def compute(
     layer: Layer, batch: Batch, mask: Mask, dtype: Dtype, keep_scale: Float[np.ndarray, "N H L S"] | None = None
-) -> dict[str, Tensor]:
+) -> Fields:
     """Every field of a Trace. ``keep_scale`` multiplies the weights: 0 or 1 / (1 − p), None where nothing is dropped."""
-    dtype = np.dtype(dtype).type
-    W = {name: array.astype(dtype) for name, array in layer.weights.items()}
-    Wq, Wk, Wv = (weight.astype(dtype) for weight in layer.projections)
+    number = np.dtype(dtype).type
+    W = {name: array.astype(number) for name, array in layer.weights.items()}
+    Wq, Wk, Wv = (weight.astype(number) for weight in layer.projections)
     D, H = layer.head_dim, layer.num_heads
-    bq, bk, bv = np.split(W.get("in_proj_bias", np.zeros(3 * D * H, dtype)), 3)
-    query = batch.query.astype(dtype)  # [N, L, E]
-    key = query if batch.key is None else batch.key.astype(dtype)  # [N, S, kdim]
-    value = key if batch.value is None else batch.value.astype(dtype)  # [N, S, vdim]
+    bq, bk, bv = np.split(W.get("in_proj_bias", np.zeros(3 * D * H, number)), 3)
+    query = batch.query.astype(number)  # [N, L, E]
+    key = query if batch.key is None else batch.key.astype(number)  # [N, S, kdim]
+    value = key if batch.value is None else batch.value.astype(number)  # [N, S, vdim]
 
     shape = (batch.N, H, batch.L, batch.S + mask.extra)
     hidden, bias = broadcast(mask.hidden(), shape), mask.added()
     bias = None if bias is None else broadcast(bias, shape)
-    added = np.where(hidden, dtype(-np.inf), dtype(0) if bias is None else bias)  # [N, H, L, S]
-    made = {name: [] for name in ("q", "k", "v", "scores", "probabilities", "weights", "head_outputs", "concat", "output")}
+    added = np.where(hidden, number(-np.inf), number(0) if bias is None else bias)  # [N, H, L, S]
+    a_head = ("q", "k", "v", "scores", "probabilities", "weights", "head_outputs")
+    made: dict[str, list[np.ndarray | list[np.ndarray]]] = {name: [] for name in (*a_head, "concat", "output")}
 
     for n in range(batch.N):
-        heads = {name: [] for name in ("q", "k", "v", "scores", "probabilities", "weights", "head_outputs")}
+        heads: dict[str, list[np.ndarray]] = {name: [] for name in a_head}
         for h in range(H):
             own = slice(h * D, (h + 1) * D)  # the rows of Wq, Wk, Wv that belong to head h
             Q = query[n] @ Wq[own].T + bq[own]  # [L, D]
@@ -48,8 +49,8 @@ def compute(
             if "bias_k" in W:
                 K, V = np.vstack([K, W["bias_k"][0, :, own]]), np.vstack([V, W["bias_v"][0, :, own]])  # [S + 1, D]
             if layer.add_zero_attn:
-                K, V = np.vstack([K, np.zeros((1, D), dtype)]), np.vstack([V, np.zeros((1, D), dtype)])  # [S + 1, D]
-            scores = Q @ K.T / np.sqrt(dtype(D))  # [L, S]
+                K, V = np.vstack([K, np.zeros((1, D), number)]), np.vstack([V, np.zeros((1, D), number)])  # [S + 1, D]
+            scores = Q @ K.T / np.sqrt(number(D))  # [L, S]
             probabilities = softmax(scores + added[n, h])  # [L, S]
             weights = probabilities if keep_scale is None else probabilities * keep_scale[n, h]  # [L, S]
             for name, step in zip(heads, (Q, K, V, scores, probabilities, weights, weights @ V), strict=True):
@@ -60,18 +61,17 @@ def compute(
         made["concat"].append(concat)
         made["output"].append(concat @ W["out_proj.weight"].T + W.get("out_proj.bias", 0))  # [L, E]
 
-    fields = {name: read_only(np.array(steps)) for name, steps in made.items()}
+    known = {name: read_only(np.array(steps)) for name, steps in made.items()}
     if keep_scale is None:
-        fields["weights"] = fields["probabilities"]
-    fields |= {
+        known["weights"] = known["probabilities"]
+    return known | {
         "mask": hidden,
         "mask_bias": bias,
         "keep_scale": None if keep_scale is None else read_only(keep_scale),
-        "dropped": None if keep_scale is None else read_only(keep_scale == 0),
-        "mean_weights": read_only(fields["weights"].mean(axis=1)),  # [N, L, S]
-        "undefined": read_only(hidden.all(axis=-1)),  # [N, H, L]
+        "dropped": None if keep_scale is None else read_only(np.equal(keep_scale, 0)),
+        "mean_weights": read_only(known["weights"].mean(axis=1)),  # [N, L, S]
+        "undefined": read_only(np.all(hidden, axis=-1)),  # [N, H, L]
     }
-    return fields
 
 
 @np.errstate(invalid="ignore")  # −inf − (−inf), in a row without keys
@@ -80,5 +80,6 @@ def softmax(scores: Float[np.ndarray, "... S"]) -> Float[np.ndarray, "... S"]:
 
     A row of −inf has no distribution: it comes out as NaN, and stays NaN.
     """
-    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return weights / weights.sum(axis=-1, keepdims=True)
+    weights: np.ndarray = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights /= weights.sum(axis=-1, keepdims=True)
+    return weights

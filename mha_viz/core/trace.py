@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias, TypeVar, ov
 
 import numpy as np
 
-from mha_viz.core.arrays import read_only
+from mha_viz.core.arrays import Dtype, dtype_of, read_only
 from mha_viz.core.memory import in_memory
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Tensor: TypeAlias = np.ndarray | None  # None where a call has none of it: no bias, no dropout
 Maker: TypeAlias = Callable[[str], Tensor]  # makes the field of a name
+Fields: TypeAlias = Mapping[str, Tensor | Maker]  # by name, each field or what makes it
 
 
 class Missing(AttributeError):
@@ -64,7 +65,7 @@ class Field(Generic[T]):
 class Made(dict[str, Tensor | Maker]):
     """Fields by name that are made when they are read; ``forget()`` lets go of what their making keeps, and they can be made again."""
 
-    def __init__(self, fields: Mapping[str, Tensor | Maker], forget: Callable[[], object]) -> None:
+    def __init__(self, fields: Fields, forget: Callable[[], object] | None) -> None:
         super().__init__(fields)
         self.forget = forget
 
@@ -105,7 +106,7 @@ class Trace:
 
     def __init__(
         self,
-        fields: Mapping[str, Tensor | Maker],
+        fields: Fields,
         *,
         tokens: Tokens | None = None,
         rules: Mask | None = None,
@@ -117,7 +118,7 @@ class Trace:
         quantity: str = "weight",
         plain: Trace | None = None,
         off: Off = (),
-        dtype: str | None = None,
+        dtype: Dtype | None = None,
         step: int | None = None,
     ) -> None:
         """``fields`` maps a field's name to an array, or to a function that makes one when it is called with that name.
@@ -177,7 +178,7 @@ class Trace:
         sight of longer ones."""
         return self if self._plain is None else self._plain
 
-    def showing(self, quantity: str, maps: Mapping[str, Tensor | Maker]) -> Trace:
+    def showing(self, quantity: str, maps: Fields) -> Trace:
         """A Trace of the same call whose maps are these: probabilities, weights, mean_weights and undefined, by name.
 
         What came before the maps and after them is known of its ``plain`` alone, so that nobody derives it from another quantity.
@@ -197,10 +198,10 @@ class Trace:
         return (*self.call.q.shape[:3], self.call.k.shape[2])
 
     @property
-    def dtype(self) -> str:
+    def dtype(self) -> Dtype:
         """The type that its numbers were computed in, by name: they are as near to the right ones as it can hold. bfloat16, which
         NumPy does not know, leaves as float32."""
-        return self._dtype or self.weights.dtype.name
+        return self._dtype or dtype_of(self.weights)
 
     @property
     def nonfinite(self) -> Bool[np.ndarray, "N H L"]:
