@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from plotly.colors import sequential
-
 ThemeName = Literal["light", "dark", "print"]
 RGB = tuple[float, float, float]  # red, green, blue, 0 to 255 each
 FONT = '"Source Sans", "Source Sans 3", "Source Sans Pro", Arial, sans-serif'
@@ -47,6 +45,8 @@ class Theme:
         light = luminance(rgb(self.paper)) > 0.5
         if colors == "grey":
             return replace(self, ink=GREYS["light" if light else "dark"])
+        from plotly.colors import sequential
+
         named = {"viridis": sequential.Viridis, "cividis": sequential.Cividis}.get(colors)
         return replace(self, ink=tuple(named[::-1] if light else named)) if named else self
 

@@ -1,7 +1,12 @@
 """The average of all heads alone."""
 
-from mha_viz.figures.parts import ALL
+from __future__ import annotations
+
+from mha_viz.figures.parts import ALL, Parts
+from mha_viz.figures.piece import Spec
+from mha_viz.figures.theme import ThemeName
 from mha_viz.views.base import MAPS, NARROW, PARTS, Naming, OfAttention
+from mha_viz.views.shown import Shown
 
 
 class Average(OfAttention):
@@ -17,20 +22,20 @@ class Average(OfAttention):
     maps = True
     width = NARROW
 
-    def draw(self, shown, theme="light", width=640, parts=ALL):
+    def draw(self, shown: Shown, theme: ThemeName = "light", width: int = 640, parts: Parts = ALL) -> Spec:
         from mha_viz.figures import heads
 
         return heads.average(shown.trace, shown.view, theme, width, parts)
 
-    def describe(self, shown):
+    def describe(self, shown: Shown) -> str:
         from mha_viz.figures import heads
 
         return heads.describe_average(shown.trace, shown.view)
 
-    def caption(self, shown):
+    def caption(self, shown: Shown) -> str:
         return "Attention, the average of all heads"
 
-    def heads(self, shown):
+    def heads(self, shown: Shown) -> list[int | None]:
         return shown.average
 
 

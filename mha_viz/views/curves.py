@@ -1,8 +1,14 @@
 """How a model was trained."""
 
+from __future__ import annotations
+
 from mha_viz.core.rules import Wrong
-from mha_viz.figures.parts import ALL
+from mha_viz.figures.parts import ALL, Parts
+from mha_viz.figures.piece import Spec, plain
+from mha_viz.figures.theme import ThemeName
+from mha_viz.sources.base import Curves as Training
 from mha_viz.views.base import NO_HEADS, OfAttention
+from mha_viz.views.shown import Shown
 
 HIGH = 0.32  # of the width
 
@@ -19,29 +25,37 @@ class Curves(OfAttention):
     whole = False
     of_layer = False
 
-    def lack(self, shown):
-        if shown.once(_trained) is None:
-            rule = f"is for a shipped model, and {shown.source.name} is none."
-            return Wrong("view", self.name, rule, [{"view": self.instead}])
-        return super().lack(shown)
+    def lack(self, shown: Shown) -> Wrong | None:
+        return super().lack(shown) if shown.once(_trained) else self._untrained(shown)
 
-    def draw(self, shown, theme="light", width=1104, parts=ALL):
+    def _untrained(self, shown: Shown) -> Wrong:
+        rule = f"is for a shipped model, and {shown.source.name} is none."
+        return Wrong("view", self.name, rule, [{"view": self.instead}])
+
+    def _trained(self, shown: Shown) -> Training:
+        found = shown.once(_trained)
+        if found is None:
+            raise self._untrained(shown)
+        return found
+
+    def draw(self, shown: Shown, theme: ThemeName = "light", width: int = 1104, parts: Parts = ALL) -> Spec:
         from mha_viz.figures import curves
 
-        return curves.curves(*shown.once(_trained), theme, width, round(width * HIGH)).to_plotly_json()
+        return plain(curves.curves(*self._trained(shown), theme, width, round(width * HIGH)))
 
-    def describe(self, shown):
+    def describe(self, shown: Shown) -> str:
         from mha_viz.figures import curves
 
-        return curves.describe(*shown.once(_trained))
+        return curves.describe(*self._trained(shown))
 
-    def caption(self, shown):
+    def caption(self, shown: Shown) -> str:
         return "Training"
 
 
-def _trained(shown):
+def _trained(shown: Shown) -> Training | None:
     """The steps, values by name and the step that is looked at, None where no training is on record."""
-    return shown.source.kind.curves(shown.source.settings)
+    found: Training | None = shown.source.kind.curves(shown.source.settings)
+    return found
 
 
 CURVES = Curves()

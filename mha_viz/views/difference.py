@@ -1,9 +1,14 @@
 """A, B, and what changed."""
 
+from __future__ import annotations
+
 from mha_viz.core.rules import Wrong
-from mha_viz.figures.parts import ALL
+from mha_viz.core.trace import Trace
+from mha_viz.figures.parts import ALL, Parts
+from mha_viz.figures.piece import Spec
+from mha_viz.figures.theme import ThemeName
 from mha_viz.views.base import MAPS, PARTS, Naming, OfAttention
-from mha_viz.views.shown import listed_heads
+from mha_viz.views.shown import Shown, listed_heads
 
 
 class Difference(OfAttention):
@@ -20,23 +25,29 @@ class Difference(OfAttention):
     takes_a = True
     two = True
 
-    def lack(self, shown):
-        if shown.a is None:
-            rule = 'needs something to compare with: give against="?seed=8" (an address, or a file), or an address that pins something.'
-            return Wrong("view", self.name, rule)
-        return super().lack(shown)
+    def lack(self, shown: Shown) -> Wrong | None:
+        return super().lack(shown) if shown.a is not None else self._without_a()
 
-    def draw(self, shown, theme="light", width=1104, parts=ALL):
+    def _without_a(self) -> Wrong:
+        rule = 'needs something to compare with: give against="?seed=8" (an address, or a file), or an address that pins something.'
+        return Wrong("view", self.name, rule)
+
+    def _a(self, shown: Shown) -> Trace:
+        if shown.a is None:
+            raise self._without_a()
+        return shown.a
+
+    def draw(self, shown: Shown, theme: ThemeName = "light", width: int = 1104, parts: Parts = ALL) -> Spec:
         from mha_viz.figures.compare import difference_spec
 
-        return difference_spec(shown.a, shown.trace, shown.arranged(), theme, width, parts=parts)
+        return difference_spec(self._a(shown), shown.trace, shown.arranged(), theme, width, parts=parts)
 
-    def describe(self, shown):
+    def describe(self, shown: Shown) -> str:
         from mha_viz.figures.compare import describe_difference
 
-        return describe_difference(shown.a, shown.trace, shown.arranged())
+        return describe_difference(self._a(shown), shown.trace, shown.arranged())
 
-    def caption(self, shown):
+    def caption(self, shown: Shown) -> str:
         order = shown.choice.order
         of = f", in {listed_heads(order)}" if len(order) < shown.trace.plain.shape[1] else ""
         return f"Attention of A and of B, and what changed from A to B{of}"

@@ -1,7 +1,12 @@
 """One head alone."""
 
-from mha_viz.figures.parts import ALL
+from __future__ import annotations
+
+from mha_viz.figures.parts import ALL, Parts
+from mha_viz.figures.piece import Spec
+from mha_viz.figures.theme import ThemeName
 from mha_viz.views.base import MAPS, NARROW, ONE_HEAD, PARTS, OfAttention
+from mha_viz.views.shown import Shown
 
 
 class Head(OfAttention):
@@ -10,7 +15,7 @@ class Head(OfAttention):
     name = "head"
     public = True
     parts = PARTS
-    reads = MAPS
+    reads: tuple[str, ...] = MAPS
     naming = ONE_HEAD
     needs = ()
     whole = False
@@ -18,20 +23,20 @@ class Head(OfAttention):
     alone = True
     width = NARROW
 
-    def draw(self, shown, theme="light", width=640, parts=ALL):
+    def draw(self, shown: Shown, theme: ThemeName = "light", width: int = 640, parts: Parts = ALL) -> Spec:
         from mha_viz.figures import heads
 
         return heads.spec(shown.trace, shown.arranged("one"), theme, width, parts=parts)
 
-    def describe(self, shown):
+    def describe(self, shown: Shown) -> str:
         from mha_viz.figures import heads
 
         return heads.describe(shown.trace, shown.arranged("one"))
 
-    def caption(self, shown):
+    def caption(self, shown: Shown) -> str:
         return f"Attention of head {shown.head}"
 
-    def heads(self, shown):
+    def heads(self, shown: Shown) -> list[int | None]:
         return [shown.head]
 
 

@@ -7,7 +7,7 @@ class OfNumber(OfAttention):
     """A view of the chosen number, of which a long sequence computes the one row."""
 
     public = False
-    reads = (*CHOSEN, "weighting")  # which decides where head and average differ most
+    reads: tuple[str, ...] = (*CHOSEN, "weighting")  # which decides where head and average differ most
     naming = ONE_HEAD
-    needs = ()
+    needs: tuple[str, ...] = ()
     whole = False

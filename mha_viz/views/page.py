@@ -1,11 +1,17 @@
 """What the page shows."""
 
-from mha_viz.figures.parts import ALL
-from mha_viz.views.base import ANY_HEADS, MAPS, PARTS, OfAttention, view_of_results
+from __future__ import annotations
+
+from typing import Any
+
+from mha_viz.figures.parts import ALL, Parts
+from mha_viz.figures.piece import Spec
+from mha_viz.figures.theme import ThemeName
+from mha_viz.views.base import ANY_HEADS, MAPS, PARTS, OfAttention, ViewKind, view_of_results
 from mha_viz.views.difference import DIFFERENCE
 from mha_viz.views.heads import HEADS
 from mha_viz.views.lines import LINES
-from mha_viz.views.shown import Measured, in_words
+from mha_viz.views.shown import Measured, Shown, in_words
 
 
 class Page(OfAttention):
@@ -21,12 +27,12 @@ class Page(OfAttention):
     maps = True
     takes_a = True
 
-    def drawn_as(self, what):
+    def drawn_as(self, what: Shown | Measured[Any]) -> ViewKind[Any]:
         if isinstance(what, Measured):
             return view_of_results(what.found)
         return self if what.a is None else DIFFERENCE
 
-    def draw(self, shown, theme="light", width=1104, parts=ALL):
+    def draw(self, shown: Shown, theme: ThemeName = "light", width: int = 1104, parts: Parts = ALL) -> Spec:
         from mha_viz.figures import heads, lines
 
         view = shown.arranged()
@@ -36,7 +42,7 @@ class Page(OfAttention):
             return lines.spec(shown.trace, view, theme, width, parts=parts)
         return heads.spec(shown.trace, view, theme, width, _strip(shown), parts=parts)
 
-    def describe(self, shown):
+    def describe(self, shown: Shown) -> str:
         from mha_viz.figures import drawn_lines, heads
 
         view = shown.arranged()
@@ -46,10 +52,10 @@ class Page(OfAttention):
             return drawn_lines.describe_lines(shown.trace, view)
         return heads.describe(shown.trace, view, _strip(shown))
 
-    def caption(self, shown):
+    def caption(self, shown: Shown) -> str:
         return f"Attention of {in_words(self.heads(shown), shown.trace.plain.shape[1])}"
 
-    def heads(self, shown):
+    def heads(self, shown: Shown) -> list[int | None]:
         view = shown.arranged()
         if _named(shown):
             return shown.named
@@ -60,12 +66,12 @@ class Page(OfAttention):
         return super().heads(shown)
 
 
-def _named(shown):
+def _named(shown: Shown) -> bool:
     """Whether those heads that are named are drawn, all alike."""
     return shown.only_average or (shown.heads is not None and shown.view.arrangement == "all")
 
 
-def _strip(shown):
+def _strip(shown: Shown) -> bool:
     """Whether a strip shows all heads: of several layers another picture does."""
     return len(shown.source.traces) == 1 or shown.sight is not None
 

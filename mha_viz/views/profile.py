@@ -1,43 +1,50 @@
 """A profile of attention."""
 
-from mha_viz.figures.parts import ALL
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mha_viz.figures.parts import ALL, Parts
+from mha_viz.figures.piece import Spec, plain
+from mha_viz.figures.theme import ThemeName
 from mha_viz.studies.profile_results import Results
 from mha_viz.views.base import OfResults
+from mha_viz.views.shown import Measured
 
 
-class Profile(OfResults):
+class Profile(OfResults[Results]):
     """Time, memory and rate of attention by head count and length, as they were measured."""
 
     name = "profile"
     at_lengths = True
 
-    def holds(self, found):
+    def holds(self, found: object) -> bool:
         return isinstance(found, Results)
 
-    def draw(self, measured, theme="light", width=1104, parts=ALL):
+    def draw(self, measured: Measured[Results], theme: ThemeName = "light", width: int = 1104, parts: Parts = ALL) -> Spec:
         from mha_viz.figures.profile import profile_figure
 
-        return profile_figure(measured.found, measured.at_length, theme, width).to_plotly_json()
+        return plain(profile_figure(measured.found, measured.at_length, theme, width))
 
-    def describe(self, measured):
+    def describe(self, measured: Measured[Results]) -> str:
         from mha_viz.figures.profile import describe_profile
 
         return describe_profile(measured.found, measured.at_length)
 
-    def caption(self, measured):
+    def caption(self, measured: Measured[Results]) -> str:
         profile = measured.found.profile
         return (
             f"Time, peak memory and rate of nn.MultiheadAttention at embed_dim {profile.embed_dim}, batch size {profile.batch_size}, "
             f"{profile.dtype}: medians with quartiles of {profile.repeats} calls; dotted is the memory by formula."
         )
 
-    def trust(self, measured):
+    def trust(self, measured: Measured[Results]) -> str:
         found, about = measured.found, measured.found.machine
         where = f"{about['cores']} cores, {about.get('processor')}, torch {about.get('torch')}"
         busy = " The machine was busy." if found.busy else ""
         return f"Measured on {where}, {found.made}, by: {found.command}.{busy}"
 
-    def rows(self, measured):
+    def rows(self, measured: Measured[Results]) -> Iterator[list[object]]:
         found = measured.found
         yield [
             "need_weights",

@@ -1,7 +1,12 @@
 """The app's page itself."""
 
+from __future__ import annotations
+
+from typing import Any
+
+from mha_viz.views.base import ViewKind
 from mha_viz.views.page import Page
-from mha_viz.views.shown import Measured
+from mha_viz.views.shown import Measured, Shown
 
 
 class Screen(Page):
@@ -11,7 +16,7 @@ class Screen(Page):
     public = False
     pictured = True
 
-    def drawn_as(self, what):
+    def drawn_as(self, what: Shown | Measured[Any]) -> ViewKind[Any]:
         return self if isinstance(what, Measured) else super().drawn_as(what)
 
 

@@ -1,17 +1,25 @@
 """What views are of: the attention of a layer, or what was measured."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any, Generic, Literal, TypeVar
 
 from mha_viz.analysis import choose
-from mha_viz.analysis.choice import place_of
-from mha_viz.analysis.number import open_number
+from mha_viz.analysis.choice import Choice, place_of
+from mha_viz.analysis.number import Derivation, open_number
 from mha_viz.core.rules import Wrong
+from mha_viz.core.sight import Sight
 from mha_viz.core.trace import Trace
 from mha_viz.settings import Caching, View, Walk
 from mha_viz.sources.base import Source
 
-MEAN = "mean"  # among the heads of a figure: their average
+MEAN: Literal["mean"] = "mean"  # among the heads of a figure: their average
+HeadNames = tuple[int | Literal["mean"], ...]  # heads by number, and their average
+T = TypeVar("T")
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,70 +34,71 @@ class Shown:
     source: Source
     trace: Trace
     view: View
-    heads: tuple | None = None
+    heads: HeadNames | None = None
     a: Trace | None = None
     a_is: str = ""
     walk: Walk = field(default_factory=Walk)
     caching: Caching = field(default_factory=Caching)
-    _made: dict = field(default_factory=dict, init=False, repr=False)
+    _made: dict[Callable[[Shown], Any], Any] = field(default_factory=dict, init=False, repr=False)
 
-    def once(self, make):
+    def once(self, make: Callable[[Shown], T]) -> T:
         """``make`` of this Shown, made when it is first asked for: a picture and its words are of the same numbers."""
         if make not in self._made:
             self._made[make] = make(self)
-        return self._made[make]
+        made: T = self._made[make]
+        return made
 
     @property
-    def average(self):
+    def average(self) -> list[int | None]:
         """[None] where there is an average of the heads to draw, [] where not."""
         return [None] if self.trace.has("mean_weights") else []
 
     @property
-    def average_at(self):
+    def average_at(self) -> int | None:
         """The place of the average among the heads: -1 last, None where it was left out."""
         if self.heads is None:
             return -1
         return self.heads.index(MEAN) if MEAN in self.heads else None
 
     @property
-    def only_average(self):
+    def only_average(self) -> bool:
         return self.heads == (MEAN,)
 
     @property
-    def named(self):
+    def named(self) -> list[int | None]:
         """The numbers of the heads that are named, in the order in which they are drawn, with None where the average stands."""
-        order = [] if self.only_average else list(self.choice.order)
+        order: list[int | None] = [] if self.only_average else [*self.choice.order]
         at = self.average_at
         return order if at is None else [*order[:at], *self.average, *order[at:]]
 
-    def arranged(self, arrangement=None):
+    def arranged(self, arrangement: str | None = None) -> View:
         """The View with the named heads alone, in the order in which they are named unless it sorts them; in an ``arrangement``, its own
         where None."""
-        named = tuple(head for head in self.heads or () if head != MEAN)
+        named = tuple(head for head in self.heads or () if isinstance(head, int))
         view = replace(self.view, arrangement=arrangement or self.view.arrangement)
         return replace(view, heads=named, order="listed" if view.order == View().order else view.order) if named else view
 
     @cached_property
-    def choice(self):
+    def choice(self) -> Choice:
         """What is chosen among the heads that are shown."""
         return choose(self.trace, self.arranged())
 
     @property
-    def item(self):
+    def item(self) -> int:
         return self.choice.item
 
     @property
-    def head(self):
+    def head(self) -> int:
         """The head that is looked at, where one can be."""
         return self.choice.head
 
     @property
-    def sight(self):
+    def sight(self) -> Sight | None:
         """What is in sight of maps that are too long to be whole, None of whole ones."""
         return self.trace.tokens.sight
 
     @cached_property
-    def opened(self):
+    def opened(self) -> tuple[Trace, Derivation]:
         """(Trace, Derivation) of the chosen number; of a long sequence the Trace holds one query and the keys around the chosen one."""
         trace, c = self.trace.plain, self.choice
         if self.sight is not None:
@@ -100,26 +109,27 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measured(Generic[Found]):
     """``found``, Results of a Profile or a Quality, as ``name`` holds it: a file, or a task whose quality ships. Of a profile head counts
     stand beside each other at the length ``at_length``, the longest where None."""
 
-    found: object
+    found: Found
     name: str
     at_length: int | None = None
 
 
-def check_heads(heads, trace):
+def check_heads(heads: HeadNames | None, trace: Trace) -> None:
     """Raises Wrong where ``heads``, or None, name a head that a Trace does not have."""
     H = trace.shape[1]
-    beyond = [head for head in heads or () if head != MEAN and head >= H]
+    named = heads or ()
+    beyond = [head for head in named if isinstance(head, int) and head >= H]
     if beyond:
-        right = tuple(head for head in heads if head == MEAN or head < H)
+        right = tuple(head for head in named if head not in beyond)
         rule = f"points to head {beyond[0]}, and there {'is 1, head 0' if H == 1 else f'are {H}, from 0 to {H - 1}'}."
-        raise Wrong("heads", ",".join(map(str, heads)), rule, [{"heads": ",".join(map(str, right))}] if right else [])
+        raise Wrong("heads", ",".join(map(str, named)), rule, [{"heads": ",".join(map(str, right))}] if right else [])
 
 
-def in_words(heads, count):
+def in_words(heads: Sequence[int | None], count: int) -> str:
     """These of ``count`` heads, by number, and the average, None: "heads 5 and 2 and the average of all 8 heads"."""
     numbers = [head for head in heads if head is not None]
     if not numbers:
@@ -129,6 +139,6 @@ def in_words(heads, count):
     return listed_heads(numbers) + f" and the average of all {count} heads" * (None in heads and count > 1)
 
 
-def listed_heads(numbers):
+def listed_heads(numbers: Iterable[int]) -> str:
     *before, last = map(str, numbers)
     return f"heads {', '.join(before)} and {last}" if before else f"head {last}"

@@ -1,11 +1,16 @@
 """An exact part of one head's long map."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 from mha_viz.core.rules import Wrong
 from mha_viz.core.sight import CELLS
+from mha_viz.core.trace import Trace
+from mha_viz.settings import View
 from mha_viz.views.base import WIDE
 from mha_viz.views.head import Head
+from mha_viz.views.shown import Shown
 
 
 class Window(Head):
@@ -16,7 +21,7 @@ class Window(Head):
     width = WIDE
     reads = tuple(name for name in Head.reads if name != "pooling")  # every weight is there
 
-    def lack(self, shown):
+    def lack(self, shown: Shown) -> Wrong | None:
         if shown.sight is None:
             rule = "is an exact window of maps that are too long to be whole, and these are not: every view of them is exact."
             return Wrong("view", self.name, rule, [{"view": "head"}])
@@ -27,10 +32,10 @@ class Window(Head):
             return Wrong(name, f"{start},{stop}", rule, [{name: f"{start},{start + CELLS}"}, {"view": "head"}])
         return super().lack(shown)
 
-    def caption(self, shown):
+    def caption(self, shown: Shown) -> str:
         return f"A window of the attention of head {shown.head}"
 
-    def placed(self, trace, view):
+    def placed(self, trace: Trace, view: View) -> View:
         from mha_viz.analysis.long_maps import around
 
         if view.rows and view.columns:
