@@ -209,7 +209,10 @@ def arrange_grid(
     stacked, labels, left = width < NARROW, labels if parts.title else None, left if parts.labels else 0
     margins = Margins(stacked, parts)
     beside = margins.right(bar_ticks)
-    room_in = lambda columns: (width - left - beside - 2 * EDGE - (columns - 1) * GAP) // columns  # noqa: E731
+
+    def room_in(columns: int) -> float:
+        return (width - left - beside - 2 * EDGE - (columns - 1) * GAP) // columns
+
     even = [fewer for fewer in range(1, columns + 1) if columns % fewer == 0]
     fitting = max([fewer for fewer in even if room_in(fewer) + GAP - 4 >= _least(labels)[1]], default=1)
     room = max(room_in(fitting), 1)
@@ -251,7 +254,10 @@ def _strip(
 ) -> Strip:
     """The arrangement in evenly filled rows that gives the largest tiles within its share of the budget; else the lowest one."""
     share, tallest = (0.45 if width < NARROW else 0.34) * budget, min(max(0.16 * budget, 72), 128)
-    room_in = lambda columns: (width - 2 * EDGE - (columns - 1) * GAP) // columns  # noqa: E731
+
+    def room_in(columns: int) -> int:
+        return (width - 2 * EDGE - (columns - 1) * GAP) // columns
+
     valued, numbered = _least(labels)
     many = width >= NARROW and room_in(-(-heads // ROWS)) < valued
     least = max(LEAST, numbered) if many else valued

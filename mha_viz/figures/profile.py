@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mha_viz.core.decimals import prose
 from mha_viz.core.memory import readable_size
@@ -17,10 +17,19 @@ if TYPE_CHECKING:
 
 TIME, MEMORY = "milliseconds", "peak, MiB"
 WAYS = {True: "need_weights=True", False: "need_weights=False"}
-MEASURES = {  # what the axis says: (of Results and a Row, how a value is written)
-    TIME: (lambda results, row: None if row.median is None else row.median * 1e3, "{:.3f} ms".format),
-    MEMORY: (lambda results, row: row.peak and row.peak / 2**20, lambda value: readable_size(value * 2**20)),
-    "GFLOP/s": (lambda results, row: results.rate(row) and results.rate(row) / 1e9, "{:.1f} GFLOP/s".format),
+
+
+class Measure(NamedTuple):
+    """What is measured of a Row, None where it is not known, and how a value of it is written."""
+
+    of: Callable[[Results, Row], float | None]
+    told: Callable[[float], str]
+
+
+MEASURES = {  # by what the axis says
+    TIME: Measure(lambda results, row: None if row.median is None else row.median * 1e3, "{:.3f} ms".format),
+    MEMORY: Measure(lambda results, row: row.peak and row.peak / 2**20, lambda value: readable_size(value * 2**20)),
+    "GFLOP/s": Measure(lambda results, row: (rate := results.rate(row)) and rate / 1e9, "{:.1f} GFLOP/s".format),
 }
 
 
@@ -75,11 +84,16 @@ def by_heads(results: Results, measure: str, length: int) -> tuple[Line, ...]:
 
 
 def _line(results: Results, measure: str, name: str, rows: Sequence[Row], across: Callable[[Point], int]) -> Line:
-    of = MEASURES[measure][0]
-    rows = [row for row in rows if of(results, row)]
-    spread = [tuple(1e3 * end for end in row.spread) for row in rows] if measure == TIME else None
-    formula = [results.predicted(row) / 2**20 for row in rows] if measure == MEMORY else None
-    return Line(name, [across(row.point) for row in rows], [of(results, row) for row in rows], spread, formula)
+    of = MEASURES[measure].of
+    known = [(row, value) for row in rows if (value := of(results, row))]
+    spread = [row.spread for row, _ in known if row.spread] if measure == TIME else None
+    return Line(
+        name,
+        [across(row.point) for row, _ in known],
+        [value for _, value in known],
+        None if spread is None else [(1e3 * low, 1e3 * high) for low, high in spread],
+        [results.predicted(row) / 2**20 for row, _ in known] if measure == MEMORY else None,
+    )
 
 
 def describe_profile(results: Results, length: int | None = None) -> str:

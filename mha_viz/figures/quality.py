@@ -28,7 +28,7 @@ def quality_figure(quality: Quality, theme: ThemeName = "light", width: int = 11
     ]
     for measure, title in ((TIME, "time of a layer"), (MEMORY, "memory of a layer")):
         lines = () if quality.results is None else by_heads(quality.results, measure, quality.results.profile.seq_len[0])
-        row.append(Plot(title, "heads", measure, lines, span_of(lines), MEASURES[measure][1]))
+        row.append(Plot(title, "heads", measure, lines, span_of(lines), MEASURES[measure].told))
     return plots([row], theme, width)
 
 
