@@ -159,16 +159,23 @@ def running(name, words=None, draw=None):
         now.pace = Pace()
         stop_or_go(name)
     else:
+        bar = st.progress(*told(now, words))
+        stop_or_go(name)  # there before the first slice is done: a step may take long
         now.run(SLICE)
         if not now.going:
             st.rerun()
-        share = now.results.share
-        left = now.pace.left(share)
-        told = "Nothing is done yet …" if left is None else f"{share:.0%} done, {in_words(left)}"
-        st.progress(share, words(now.results) if words else told)
-        stop_or_go(name)
+        bar.progress(*told(now, words))
     if draw is not None:
         draw()
+
+
+def told(now, words=None):
+    """The share of a Task that is done, and the text on its bar: ``words(results)``, or the time left."""
+    share = now.results.share
+    left = now.pace.left(share)
+    if share == 0 or (words is None and left is None):
+        return share, "Nothing is done yet …"
+    return share, words(now.results) if words else f"{share:.0%} done, {in_words(left)}"
 
 
 def stop_or_go(name, label="Go on", **options):

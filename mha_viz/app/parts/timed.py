@@ -20,7 +20,12 @@ def timings(found, look):
         return
     label = "Time both on this machine" if timed is None else "Time both again"
     st.button(label, key="time_both", on_click=heard(time_both), args=of)
-    if timed is not None and timed.results:
+    if timed is None:
+        return
+    if not timed.complete:
+        last = f"at {timed.results[-1].length} tokens" if timed.results else "before anything was timed"
+        st.caption(f"Stopped {last}.")
+    if timed.results:
         shown(timed.results, look)
 
 

@@ -199,6 +199,7 @@ def test_timing_shows_how_far_it_is_and_what_was_measured_when_it_was_stopped(mo
     assert len(at.session_state["task_timing"].results) == measured >= 1
     assert next(alt for alt in graphs(at) if alt.startswith("Over tokens 16"))
     assert any(button.label == "Time both again" for button in at.button)
+    assert f"Stopped at {at.session_state['task_timing'].results[-1].length} tokens." in page_text(at)
     assert task._taken["by"] is None
 
 
