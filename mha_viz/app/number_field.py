@@ -11,8 +11,11 @@ def number_field(label, *, column=st, **options):
 
     Its widget holds text, as ``written`` writes it.
 
-    Arrow keys and the − and + of ``components.stepper`` know it by its ``autocomplete``, which also keeps a browser's list away.
+    Arrow keys and the − and + of ``components.stepper`` know it by its ``autocomplete``, which also keeps a browser's list away. A narrow
+    field has no room for − and +, and its help says that keys do the same.
     """
+    if options.get("help"):
+        options["help"] += " ↑ and ↓ step it."
     return typed(column.text_input(label, autocomplete="off", **options))
 
 

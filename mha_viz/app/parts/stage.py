@@ -145,8 +145,8 @@ def in_full(settings, layer, what_if):
 def choose_cells(choices):
     """In a head's map a cell chooses the head as well, in the average's itself alone."""
     for choice in choices:
-        head = choice["head"]
-        change(head=looking().view.head if head is None else head, cell=(choice["query"], choice["key"]))
+        head = {} if choice["head"] is None else {"head": choice["head"]}
+        change(**head, cell=(choice["query"], choice["key"]))
 
 
 def let_go():

@@ -189,9 +189,14 @@ def read(value, name, rerun=None):
 
 
 def change(**values):
-    """Change fields of the Display; what breaks a rule is said, and changes nothing."""
+    """Change fields of the Display; what breaks a rule is said, and changes nothing. A head that is chosen is shown from then on, where
+    it was none of those that are."""
+    look = looking()
+    heads, head = look.view.heads, values.get("head")
+    if heads is not None and head is not None and head not in heads:
+        values = {"heads": (*heads, head)} | values
     try:
-        looking().change(**values)
+        look.change(**values)
         st.session_state.wrong_view = None
         st.session_state.typed_view = {}
     except Wrong as wrong:

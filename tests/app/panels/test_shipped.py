@@ -370,6 +370,17 @@ def test_heads_like_the_chosen_one_lead_to_themselves():
     assert shows(at, Trained(), View(layer=found[-1].trace, head=found[-1].head))
 
 
+def test_a_head_that_is_chosen_is_shown_though_others_were_picked():
+    at = models(heads="2,1")
+    at.session_state["head_panel"] = True
+    at.run()
+    other = next(button for button in at.button if str(button.key).startswith("alike") and button.label.split()[3] in "03")
+    layer, head = int(other.label.split()[1]), int(other.label.split()[3])
+    at = whole(other.click().run())
+    assert figure(at)["layout"]["meta"]["chosen"]["head"] == head
+    assert at.query_params == to_address(layer=layer, head=head, heads=(2, 1, head))
+
+
 def test_a_heads_strongest_examples_lead_to_their_sequence_and_cell():
     at = models(layer="1", head="0", words=OWN)
     at.session_state["head_panel"] = True
