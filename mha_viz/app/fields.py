@@ -7,7 +7,7 @@ from mha_viz.app.drawing import STAGE, WHOLE, draw
 from mha_viz.app.number_field import number_field
 from mha_viz.app.session import PLAYING, looking
 from mha_viz.app.task import end
-from mha_viz.settings.rules import choices_of, has_lines, is_optional
+from mha_viz.settings.rules import choices_of, has_lines, is_optional, type_of
 
 FEW = 3  # choices that stand side by side; more are a list
 NONE = "—"  # the choice of a list that None cannot be
@@ -54,9 +54,9 @@ def take_switch(on, take, rerun):
 def plain_field(form, name):
     """The widget of any field, by its type and the rule that it carries: a few choices side by side, more as a list, a tick, a number or
     a text. Where None is right as well, an empty widget means that."""
-    annotation, none = str(form.of.__dataclass_fields__[name].type), is_optional(form.of, name)
+    of, none = type_of(form.of, name), is_optional(form.of, name)
     choices = choices_of(form.of, name)
-    if choices is None and "bool" in annotation and none:
+    if choices is None and of is bool and none:
         choices = (True, False)
     if choices is not None:
         named = {"options": list(choices), "format_func": in_words, "rerun": WHOLE}
@@ -69,9 +69,9 @@ def plain_field(form, name):
                 "read": lambda value: None if value == NONE else value,
             }
         return field(name, st.selectbox, name, **named)
-    if "tuple" not in annotation and "bool" in annotation:
+    if of is bool:
         return field(name, st.checkbox, name, rerun=WHOLE)
-    if "tuple" not in annotation and ("int" in annotation or "float" in annotation):
+    if of in (int, float):
         return field(name, number_field, name, placeholder="none" if none else None, rerun=WHOLE)
     text = {"shown": lambda text: text or "", "placeholder": "none" if none else None, "rerun": WHOLE}
     if has_lines(form.of, name):

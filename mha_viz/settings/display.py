@@ -1,13 +1,13 @@
 """Display: how a layer is shown, and what single pages and the switches on them need besides the View."""
 
 from dataclasses import dataclass, field, fields, replace
+from typing import Any, get_type_hints
 
+from mha_viz.core.arrays import DTYPES, Dtype
 from mha_viz.core.rules import Wrong
-from mha_viz.settings.rules import Ruled, choice, flag, number, optional, ruled
-from mha_viz.settings.steps import LANGUAGES, STEPS
+from mha_viz.settings.rules import Ruled, anything, choice, flag, number, optional, ruled
+from mha_viz.settings.steps import LANGUAGES, STEPS, Language
 from mha_viz.settings.view import View
-
-DTYPES = ("float32", "float64", "float16", "bfloat16")
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Walk(Ruled):
     ``language``. ``together`` follows the query through all heads and not the chosen one."""
 
     step: str = ruled("input", choice(*STEPS))
-    language: str = ruled("mathematics", choice(*LANGUAGES))
+    language: Language = ruled("mathematics", choice(*LANGUAGES))
     together: bool = ruled(False, flag)
 
 
@@ -29,7 +29,7 @@ class Caching(Ruled):
     token: int | None = ruled(None, optional(number(0)))
     prompt: int = ruled(1, number(1))
     kv_heads: int | None = ruled(None, optional(number(1)))
-    cache_dtype: str = ruled("float32", choice(*DTYPES))
+    cache_dtype: Dtype = ruled("float32", choice(*DTYPES))
     cache_layers: int = ruled(32, number(1))
     cache_length: int = ruled(4096, number(1))
 
@@ -39,8 +39,8 @@ class Diagnosis(Ruled):
     """Pitfalls: ``pitfall`` is the one that is shown with what is set of it, as ``mha_viz.analysis.pitfalls.spelling`` reads it, "" the
     first; of those that have the ``symptom``, "" all."""
 
-    pitfall: str = ruled("", lambda argument, value: value)
-    symptom: str = ruled("", lambda argument, value: value)
+    pitfall: str = ruled("", anything)
+    symptom: str = ruled("", anything)
 
 
 @dataclass(frozen=True)
@@ -65,16 +65,17 @@ class Display:
     switches: Switches = field(default_factory=Switches)
 
     @property
-    def values(self):
+    def values(self) -> dict[str, Any]:
         """The fields of all of them, by name."""
         return {name: value for f in fields(self) for name, value in vars(getattr(self, f.name)).items()}
 
-    def changed(self, **values):
+    def changed(self, **values: Any) -> "Display":
         """The same with these fields changed, whichever has them. Raises Wrong where a value breaks its rule."""
-        parts = {f.name: {name: values[name] for name in values if OWNERS[name] is f.type} for f in fields(self)}
-        return replace(self, **{name: replace(getattr(self, name), **own) for name, own in parts.items() if own})
+        parts = {f.name: getattr(self, f.name) for f in fields(self)}
+        new = {name: {one: values[one] for one in values if OWNERS[one] is type(part)} for name, part in parts.items()}
+        return replace(self, **{name: replace(parts[name], **own) for name, own in new.items() if own})
 
-    def misfits(self, N, H, L, S):
+    def misfits(self, N: int, H: int, L: int, S: int) -> list[Wrong]:
         """A Wrong for each field that points beyond weights of [N, H, L, S]; see ``View.misfits``."""
         token, found = self.caching.token, self.view.misfits(N, H, L, S)
         if token is None or token < L:
@@ -83,10 +84,10 @@ class Display:
         return [*found, Wrong("token", token, rule, [{"token": L - 1}])]
 
 
-def owners(*kinds):
+def owners(*kinds: type[Ruled]) -> dict[str, type[Ruled]]:
     """Which of these dataclasses has the field of a name, by name. Raises TypeError where two have one of the same name: an address
     could not say which is meant."""
-    found = {}
+    found: dict[str, type[Ruled]] = {}
     for kind in kinds:
         for name in kind.__dataclass_fields__:
             if name in found:
@@ -96,5 +97,7 @@ def owners(*kinds):
     return found
 
 
-DISPLAYED = tuple(f.type for f in fields(Display))  # the dataclasses of which a Display holds one each
+DISPLAYED: tuple[type[Ruled], ...] = tuple(
+    get_type_hints(Display).values()
+)  # the dataclasses of which a Display holds one each
 OWNERS = owners(*DISPLAYED)

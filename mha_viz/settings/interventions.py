@@ -1,14 +1,25 @@
 """What is changed in the layers of a model, as one line of text: for an address, a command and a person."""
 
-from mha_viz.core.intervention import Intervention
-from mha_viz.core.rules import Wrong, whole
+from collections.abc import Iterable
+from typing import Any, TypedDict
+
+from mha_viz.core.intervention import WAYS, Intervention, Way
+from mha_viz.core.rules import Wrong, one_of, whole
 from mha_viz.core.typed_number import read_number
 
 EXAMPLE = "1:2=zero 1:keys=3,4 0:temperature=0.5"
 MOST_LAYERS = 1000
 
 
-def read_interventions(text, argument="interventions"):
+class Given(TypedDict, total=False):
+    """What is given of an Intervention."""
+
+    off: dict[int, Way]
+    hidden_keys: tuple[int, ...]
+    temperature: float
+
+
+def read_interventions(text: str, argument: str = "interventions") -> tuple[Intervention, ...]:
     """One Intervention per layer, from the first to the last that is named.
 
     The text holds parts "LAYER:WHAT" between spaces, where WHAT is a head and the way to put it off, the hidden keys, or the
@@ -16,18 +27,19 @@ def read_interventions(text, argument="interventions"):
     """
     if not isinstance(text, str):
         raise Wrong(argument, text, f"must be text, as in “{EXAMPLE}”.", [{argument: ""}])
-    layers = {}  # layer → {"off": {head: way}, "hidden_keys": …, "temperature": …}, each part looked at once and by itself
-    for part in text.split():
+    layers: dict[int, Given] = {}
+    for part in text.split():  # each looked at once and by itself
         try:
-            layer, name, value = _read(part)
+            layer, given = _read(part)
             held = layers.setdefault(layer, {})
-            if name != "off":
-                held[name] = value
+            if "off" not in given:
+                held.update(given)
                 continue
-            (head, way), off = value, held.setdefault("off", {})
-            if head in off:
-                Intervention(((head, off[head]), value))  # which says that a head is named twice
-            off[head] = way
+            off = held.setdefault("off", {})
+            for head, way in given["off"].items():
+                if head in off:
+                    Intervention(((head, off[head]), (head, way)))  # which says that a head is named twice
+                off[head] = way
         except ValueError as error:
             rule = f"must be written LAYER:WHAT, as in “{EXAMPLE}”"
             rule = f"{rule}: {error}" if isinstance(error, Wrong) else f"{rule}."
@@ -36,19 +48,19 @@ def read_interventions(text, argument="interventions"):
     return tuple(Intervention(**layers.get(layer, {})) for layer in range(max(layers, default=-1) + 1))
 
 
-def _read(part):
-    """(layer, the field of Intervention that a part gives, its value)."""
+def _read(part: str) -> tuple[int, Given]:
+    """The layer that a part names, and what it gives of its Intervention."""
     place, what = part.split(":")
     name, value = what.split("=")
     layer = whole("layer", read_number(place), 0, MOST_LAYERS - 1)
     if name == "keys":
-        return layer, "hidden_keys", Intervention(hidden_keys=tuple(map(read_number, value.split(",")))).hidden_keys
+        return layer, {"hidden_keys": Intervention(hidden_keys=tuple(map(read_number, value.split(",")))).hidden_keys}
     if name == "temperature":
-        return layer, "temperature", Intervention(temperature=read_number(value)).temperature
-    return layer, "off", Intervention(((read_number(name), value),)).off[0]
+        return layer, {"temperature": Intervention(temperature=read_number(value)).temperature}
+    return layer, {"off": dict(Intervention(((whole("off", read_number(name), 0), one_of("off", value, WAYS)),)).off)}
 
 
-def write_interventions(interventions):
+def write_interventions(interventions: Iterable[Intervention]) -> str:
     """The text that ``read_interventions`` reads; equal interventions give equal texts, and those that change nothing none."""
     parts = []
     for layer, change in enumerate(interventions):
@@ -60,20 +72,20 @@ def write_interventions(interventions):
     return " ".join(parts)
 
 
-def typed_interventions(argument, value):
+def typed_interventions(argument: str, value: Any) -> str:
     """The rule of interventions that are typed: brought into the form of ``write_interventions``. Takes Interventions as well."""
     given = value if isinstance(value, tuple | list) and all(isinstance(part, Intervention) for part in value) else None
     return write_interventions(read_interventions(value, argument) if given is None else given)
 
 
-OFF = {
+OFF: dict[Way, str] = {
     "zero": "is off: its output is 0",
     "mean": "says the average of the batch, whatever is asked",
     "uniform": "does not choose: equal weight on every key that a query may see",
 }
 
 
-def told(interventions):
+def told(interventions: Iterable[Intervention]) -> tuple[str, ...]:
     """What is changed, a sentence for each change."""
     sentences = []
     for layer, change in enumerate(interventions):

@@ -1,13 +1,19 @@
 """Profile: what is measured of a layer's time and memory."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
 
+from mha_viz.core.arrays import DTYPES, Dtype
 from mha_viz.core.rules import Wrong, divisors, head_dim
-from mha_viz.settings.display import DTYPES
 from mha_viz.settings.rules import Ruled, choice, number, ruled, several
 
 HEADS, LENGTHS = (1, 2, 4, 8), (64, 128, 256, 512, 1024)
-BOTH = "both"
+Returned: TypeAlias = Literal["both", "on", "off"]  # the weights
+Hidden: TypeAlias = Literal["none", "causal", "padding"]
+BOTH: Returned = "both"
+RETURNED: tuple[Returned, ...] = get_args(Returned)
+HIDDEN: tuple[Hidden, ...] = get_args(Hidden)
 
 
 @dataclass(frozen=True)
@@ -22,13 +28,13 @@ class Profile(Ruled):
     num_heads: tuple[int, ...] = ruled(HEADS, several(1, 16_384, HEADS))
     seq_len: tuple[int, ...] = ruled(LENGTHS, several(2, 131_072, LENGTHS))
     batch_size: int = ruled(1, number(1, 4096))
-    dtype: str = ruled("float32", choice(*DTYPES))
-    need_weights: str = ruled(BOTH, choice(BOTH, "on", "off"))
-    mask: str = ruled("none", choice("none", "causal", "padding"))
+    dtype: Dtype = ruled("float32", choice(*DTYPES))
+    need_weights: Returned = ruled(BOTH, choice(*RETURNED))
+    mask: Hidden = ruled("none", choice(*HIDDEN))
     threads: int = ruled(1, number(1, 256))
     repeats: int = ruled(9, number(1, 1000))
 
-    def check_together(self):
+    def check_together(self) -> None:
         for heads in self.num_heads:
             try:
                 head_dim(self.embed_dim, heads)
@@ -37,7 +43,7 @@ class Profile(Ruled):
                     "num_heads", self.num_heads, wrong.rule, [{"num_heads": these} for these in self._that_divide()]
                 ) from None
 
-    def _that_divide(self):
+    def _that_divide(self) -> Iterable[tuple[int, ...]]:
         """The head counts, each that does not divide the embed_dim moved to the next lower one that does, and to the next higher."""
         lower = [max(one for one in divisors(self.embed_dim) if one <= heads) for heads in self.num_heads]
         higher = [

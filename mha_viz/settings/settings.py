@@ -1,6 +1,7 @@
 """Settings: what is computed."""
 
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from mha_viz.core.rules import Wrong, head_dim
 from mha_viz.settings.rules import (
     LARGEST_SEED,
     Ruled,
+    Texts,
     choice,
     counts,
     flag,
@@ -20,11 +22,18 @@ from mha_viz.settings.rules import (
 )
 from mha_viz.settings.typed_mask import fit_mask, hides_all, read_mask, typed_mask, write_mask
 
+if TYPE_CHECKING:
+    from jaxtyping import Shaped
+
 MOST_TYPED = 10**6  # entries of a mask that is offered in place of another
 MOST_LINES = 1000  # of words that are offered in place of others
-SIDES = ("right", "left")
-CASES = ("random", "tiny")
-TINY = {"embed_dim": 4, "num_heads": 2, "batch_size": 1, "seq_len": 3, "padding": ()}  # what the case worked by hand has
+Side: TypeAlias = Literal["right", "left"]
+Case: TypeAlias = Literal["random", "tiny"]
+
+SIDES: tuple[Side, ...] = get_args(Side)
+CASES: tuple[Case, ...] = get_args(Case)
+# what the case worked by hand has
+TINY: dict[str, int | tuple[int, ...]] = {"embed_dim": 4, "num_heads": 2, "batch_size": 1, "seq_len": 3, "padding": ()}
 
 
 @dataclass(frozen=True)
@@ -44,7 +53,7 @@ class Settings(Ruled):
     ``batch_first`` changes the shapes that are shown and never the numbers.
     """
 
-    case: str = ruled("random", choice(*CASES))
+    case: Case = ruled("random", choice(*CASES))
     embed_dim: int = ruled(128, number(1))
     num_heads: int = ruled(8, number(1))
     batch_size: int = ruled(3, number(1))
@@ -52,7 +61,7 @@ class Settings(Ruled):
     source_len: int | None = ruled(None, optional(number(1)))
     padding: tuple[int, ...] = ruled((3,), counts)
     source_padding: tuple[int, ...] = ruled((), counts)
-    padding_side: str = ruled("right", choice(*SIDES))
+    padding_side: Side = ruled("right", choice(*SIDES))
     causal: bool = ruled(False, flag)
     window: int | None = ruled(None, optional(number(1)))
     attn_mask: str | None = ruled(None, optional(typed_mask))
@@ -69,7 +78,7 @@ class Settings(Ruled):
     source_words: str | None = ruled(None, optional(typed_words))
     positions: bool = ruled(False, flag)
 
-    def check_together(self):
+    def check_together(self) -> None:
         self._check_tiny()
         head_dim(self.embed_dim, self.num_heads)
         self._check_padding("padding", self.texts, "seq_len", self.seq_len)
@@ -78,53 +87,55 @@ class Settings(Ruled):
         elif self.source_padding:
             rule = "pads a source, and there is none: in self-attention the keys are the queries; use padding."
             raise Wrong("source_padding", self.source_padding, rule, [{"source_padding": ()}])
-        if self.source_words is not None and len(self.source_texts) != self.N:
-            rule = f"must hold one line per batch item: {self.N}, but {len(self.source_texts)} were given."
-            lines = self.source_texts[: self.N] + self.source_texts[-1:] * (self.N - len(self.source_texts))
+        source = self.source_texts
+        if source is not None and len(source) != self.N:
+            rule = f"must hold one line per batch item: {self.N}, but {len(source)} were given."
+            lines = source[: self.N] + source[-1:] * (self.N - len(source))
             right = [{"source_words": "\n".join(map(" ".join, lines))}] if len(lines) <= MOST_LINES else []
-            more = [] if self.texts else [{"batch_size": len(self.source_texts)}]
+            more = [] if self.texts else [{"batch_size": len(source)}]
             raise Wrong("source_words", self.source_words, rule, [*more, *right])
         self._check_mask()
 
-    def check_advised(self, given):
+    def check_advised(self, given: dict[str, Any]) -> None:
         """Keep a key in every item, unless the item was wholly padded before."""
         self._check_keys_left("padding", self.texts, "seq_len", self.seq_len, given)
         if self.cross:
             self._check_keys_left("source_padding", self.source_texts, "source_len", self.S, given)
 
     @property
-    def head_dim(self):
+    def head_dim(self) -> int:
         return self.embed_dim // self.num_heads
 
     @property
-    def texts(self):
+    def texts(self) -> Texts | None:
         """The tokens of each batch item as tuples of words, or None where they are random."""
         return split_words(self.words)
 
     @property
-    def source_texts(self):
+    def source_texts(self) -> Texts | None:
+        """The same of the source."""
         return split_words(self.source_words)
 
     @property
-    def cross(self):
+    def cross(self) -> bool:
         """True where keys and values are a sequence of their own."""
         other_width = {self.kdim or self.embed_dim, self.vdim or self.embed_dim} != {self.embed_dim}
         return self.source_len is not None or self.source_words is not None or other_width
 
     @property
-    def N(self):
+    def N(self) -> int:
         return self.batch_size if self.texts is None else len(self.texts)
 
     @property
-    def L(self):
+    def L(self) -> int:
         return _length(self.texts, self.padding) or self.seq_len
 
     @property
-    def S(self):
+    def S(self) -> int:
         """Keys, without the extra columns of ``add_bias_kv`` and ``add_zero_attn``."""
         return _length(self.source_texts, self.source_padding) or self.source_len or self.L
 
-    def _check_tiny(self):
+    def _check_tiny(self) -> None:
         if self.case != "tiny":
             return
         free = {
@@ -145,7 +156,7 @@ class Settings(Ruled):
                 rule = f"cannot be changed in the tiny case, whose numbers were worked by hand for {name} = {value}."
                 raise Wrong(name, getattr(self, name), rule, [{name: value}, {"case": "random"}])
 
-    def _check_mask(self):
+    def _check_mask(self) -> None:
         if self.attn_mask is None:
             return
         mask = read_mask(self.attn_mask)
@@ -155,13 +166,13 @@ class Settings(Ruled):
             fitted = [{"attn_mask": write_mask(fit_mask(mask, self.L, self.S))}] if small and self._fits(mask) else []
             raise Wrong("attn_mask", self.attn_mask, rule, [*fitted, {"attn_mask": None}])
 
-    def _fits(self, mask):
+    def _fits(self, mask: "Shaped[np.ndarray, 'L S']") -> bool:
         """Whether ``mask``, cut to these sizes, leaves a key to every query that has one in it."""
         cut = fit_mask(mask, self.L, self.S)
         rows = min(len(mask), len(cut))
         return not np.any(hides_all(cut[:rows]) & ~hides_all(mask[:rows]))
 
-    def _check_padding(self, argument, texts, length_argument, length):
+    def _check_padding(self, argument: str, texts: Texts | None, length_argument: str, length: int) -> None:
         padded = getattr(self, argument)
         if len(padded) > self.N:
             rule = f"names {len(padded)} batch items, and there are {self.N}."
@@ -173,7 +184,9 @@ class Settings(Ruled):
             rule = f"pads {max(padded)} tokens of item {item}, which has {length}."
             raise Wrong(argument, padded, rule, [{argument: right}, {length_argument: max(padded) + 1}])
 
-    def _check_keys_left(self, argument, texts, length_argument, length, given):
+    def _check_keys_left(
+        self, argument: str, texts: Texts | None, length_argument: str, length: int, given: dict[str, Any]
+    ) -> None:
         if texts is not None:
             return  # a text has at least one word beside its padding
         padded, asked = getattr(self, argument), given[argument]
@@ -188,7 +201,7 @@ class Settings(Ruled):
             raise Wrong(argument, padded, rule, [{argument: right}, {length_argument: length + 1}])
 
 
-def _length(texts, padding):
+def _length(texts: Texts | None, padding: tuple[int, ...]) -> int | None:
     if texts is None:
         return None
     padded = padding + (0,) * (len(texts) - len(padding))

@@ -2,28 +2,31 @@
 
 import difflib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, fields
+from typing import Any, TypeVar, overload
 
 from mha_viz.core.json_text import parse_json
 from mha_viz.core.rules import Wrong
 from mha_viz.core.typed_number import read_number
 from mha_viz.settings.display import DISPLAYED, Display, owners
-from mha_viz.settings.rules import is_optional, ruled_value
+from mha_viz.settings.rules import Ruled, holds_texts, is_optional, ruled_value, type_of
 from mha_viz.settings.settings import Settings
 
 LONGEST_ADDRESS = 2**15  # characters that are read of an address, so that no link costs a server minutes
 MOST_UNKNOWN = 8  # names that are told one by one, each with the name that was likely meant
+R = TypeVar("R", bound=Ruled)
 LONGEST_NAME = 40  # characters of a name for which that is looked for
 
 
-def spell(value):
+def spell(value: object) -> str:
     """A field's value as an address writes it: true as 1, (3, 0) as "3,0", (None, 9) as ",9", None as nothing."""
     if isinstance(value, tuple):
         return ",".join(_part(part) for part in value)
     return "" if value is None else str(int(value)) if isinstance(value, bool) else str(value)
 
 
-def _part(part):
+def _part(part: object) -> str:
     """One of several numbers or words, as short as still means the same."""
     if not isinstance(part, float):
         return spell(part)
@@ -31,41 +34,39 @@ def _part(part):
     return short if float(short) == part else repr(part)
 
 
-def read(kind, name, text):
+def read(kind: type[Ruled], name: str, text: str) -> Any:
     """The value that ``text`` spells for the field ``name`` of ``kind``; raises Wrong with the field's rule where it spells none."""
     return ruled_value(kind, name, parsed(kind, name, text))
 
 
-def parsed(kind, name, text):
+def parsed(kind: type[Ruled], name: str, text: str) -> Any:
     """The value that ``text`` spells for the field ``name`` of ``kind``, as far as it spells one: its rule is still to be kept."""
-    value, field = text, kind.__dataclass_fields__[name]
-    annotation = str(field.type)
-    if not text.strip() and field.default is not None and is_optional(kind, name):
-        value = None  # where None is the default, nothing has to spell it
-    elif "tuple" in annotation:
+    default, of = kind.__dataclass_fields__[name].default, type_of(kind, name)
+    if not text.strip() and default is not None and is_optional(kind, name):
+        return None  # where None is the default, nothing has to spell it
+    if of is tuple:
         pieces = [piece.strip() for piece in text.split(",")] if text.strip() else []
-        value = tuple(pieces if "str" in annotation else map(read_number, pieces))
-    elif "bool" in annotation:
-        value = {"1": True, "true": True, "0": False, "false": False}.get(text.lower(), text)
-    elif "int" in annotation or "float" in annotation:
-        value = read_number(text)
-    return value
+        return tuple(pieces if holds_texts(kind, name) else map(read_number, pieces))
+    if of is bool:
+        return {"1": True, "true": True, "0": False, "false": False}.get(text.lower(), text)
+    return read_number(text) if of in (int, float) else text
 
 
-def to_address(kind=Settings, **values):
+def to_address(kind: type[Ruled] = Settings, **values: Any) -> dict[str, str]:
     """What differs from the defaults among these fields of Settings, or another ``kind``, and of a Display, as a dict of texts: the query
     part of an address."""
     defaults = {f.name: f.default for one in (kind, *DISPLAYED) for f in fields(one)}
     return {name: spell(value) for name, value in values.items() if value != defaults[name]}
 
 
-def from_address(query, *kinds):
+def from_address(query: Mapping[str, str], *kinds: type[Ruled]) -> tuple[*tuple[dict[str, Any], ...], list[Wrong]]:
     """What ``query`` (name → text) spells: the fields of each of these ``kinds`` of dataclass, a dict each, and last a Wrong for each
     value that is bad.
 
     A bad value, or a name that none has, falls back alone: the others stand. Rules between fields are not checked here.
     """
-    found, owner, strange = {kind: {} for kind in kinds}, owners(*kinds), []
+    found: dict[type[Ruled], dict[str, Any]] = {kind: {} for kind in kinds}
+    owner, strange = owners(*kinds), list[str]()
     query, notes = short(query)
     for name, text in query.items():
         if name not in owner:
@@ -83,7 +84,9 @@ def from_address(query, *kinds):
     return *found.values(), notes
 
 
-def display_from_address(query, *kinds):
+def display_from_address(
+    query: Mapping[str, str], *kinds: type[Ruled]
+) -> tuple[*tuple[dict[str, Any], ...], Display, list[Wrong]]:
     """What ``query`` spells of these ``kinds``, a dict each, then the Display, and a Wrong for each value that is bad: see
     ``from_address``."""
     *found, notes = from_address(query, *kinds, *DISPLAYED)
@@ -91,9 +94,9 @@ def display_from_address(query, *kinds):
     return *found[: len(kinds)], Display().changed(**values), notes
 
 
-def short(query):
+def short(query: Mapping[str, str]) -> tuple[dict[str, str], list[Wrong]]:
     """(what is read of ``query``, a Wrong for each text that is left out): the longest ones go where it is longer than LONGEST_ADDRESS."""
-    left, notes = dict(query), []
+    left, notes = dict(query), list[Wrong]()
     length = sum(len(name) + len(text) for name, text in query.items())
     for name, text in sorted(query.items(), key=lambda pair: -len(pair[0]) - len(pair[1])):
         if length <= LONGEST_ADDRESS:
@@ -105,24 +108,32 @@ def short(query):
     return left, notes[:MOST_UNKNOWN]
 
 
-def unknown(name, value, *kinds):
+def unknown(name: str, value: object, *kinds: type[Ruled]) -> Wrong:
     """A Wrong for a ``name`` that none of these dataclasses has, with the name that was likely meant."""
     names = [f.name for kind in kinds for f in fields(kind)]
     close = difflib.get_close_matches(name, names, 1) if len(name) <= LONGEST_NAME else []
     return Wrong(name, value, f"is no setting; is {close[0]} meant?" if close else "is no setting.")
 
 
-def to_json(settings):
+def to_json(settings: Ruled) -> str:
     """Every field, so that a file still means the same when a default changes."""
     return json.dumps(asdict(settings), indent=2, ensure_ascii=False)
 
 
-def from_json(text, kind=Settings):
+@overload
+def from_json(text: str) -> Settings: ...
+@overload
+def from_json(text: str, kind: type[R]) -> R: ...
+def from_json(text: str, kind: type[Ruled] = Settings) -> Ruled:
     """The Settings (or View) that ``to_json`` wrote; raises Wrong for a field that is unknown or breaks its rule."""
     return from_values(parse_json("settings", text), kind)
 
 
-def from_values(values, kind=Settings):
+@overload
+def from_values(values: object) -> Settings: ...
+@overload
+def from_values(values: object, kind: type[R]) -> R: ...
+def from_values(values: object, kind: type[Ruled] = Settings) -> Ruled:
     """Settings, or another ``kind``, of values as JSON gives them; raises Wrong for a field that is unknown or breaks its rule."""
     if not isinstance(values, dict):
         raise Wrong("settings", values, "must be a JSON object of settings by name.")

@@ -1,5 +1,9 @@
 """The steps in which one query goes through a layer, and the tutorial's five that they belong to."""
 
+from typing import Literal, TypeAlias, get_args
+
+Language: TypeAlias = Literal["mathematics", "numpy", "torch"]
+
 STEPS = {  # by name: the tutorial's step, and what happens here
     "input": ("Input", "the tokens"),
     "configure": ("Prepare and configure", "sizes, weights, checks"),
@@ -16,4 +20,4 @@ STEPS = {  # by name: the tutorial's step, and what happens here
     "output": ("Output", "the output row"),
     "validate": ("Validate", "what has to hold"),
 }
-LANGUAGES = ("mathematics", "numpy", "torch")
+LANGUAGES: tuple[Language, ...] = get_args(Language)

@@ -1,12 +1,14 @@
 """View: what a picture of a Trace needs to be told."""
 
 from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, get_args
 
-from mha_viz.core.rules import Wrong, listed, whole
+from mha_viz.core.rules import Change, Wrong, listed, whole
+from mha_viz.core.sight import Pooling
 from mha_viz.settings.interventions import typed_interventions
-from mha_viz.settings.rules import LONGEST, Ruled, choice, each_whole, number, optional, ruled
+from mha_viz.settings.rules import LONGEST, Ruled, anything, choice, each_whole, number, optional, ruled
 
-ORDERS = (
+Order: TypeAlias = Literal[
     "difference",
     "index",
     "listed",
@@ -19,38 +21,45 @@ ORDERS = (
     "confidence",
     "induction",
     "contribution",
-)
+]
+Arrangement: TypeAlias = Literal["pair", "all", "one"]
+Picture: TypeAlias = Literal["maps", "lines"]
+Weighting: TypeAlias = Literal["weights", "softmax", "norms"]
+Scale: TypeAlias = Literal["auto", "linear", "log", "percentile", "row"]
+Colors: TypeAlias = Literal["ink", "viridis", "cividis", "grey"]
+
+ORDERS: tuple[Order, ...] = get_args(Order)
 UNSORTED = ("index", "listed")  # orders that no statistic decides
-ARRANGEMENTS = ("pair", "all", "one")
-PICTURES = ("maps", "lines")
-WEIGHTINGS = ("weights", "softmax", "norms")
-SCALES = ("auto", "linear", "log", "percentile", "row")
-POOLINGS = ("max", "mean")
-COLORS = ("ink", "viridis", "cividis", "grey")
+ARRANGEMENTS: tuple[Arrangement, ...] = get_args(Arrangement)
+PICTURES: tuple[Picture, ...] = get_args(Picture)
+WEIGHTINGS: tuple[Weighting, ...] = get_args(Weighting)
+SCALES: tuple[Scale, ...] = get_args(Scale)
+POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
+COLORS: tuple[Colors, ...] = get_args(Colors)
 PLACE = ("layer", "what_if")  # fields that say what is computed, and so belong to what is pinned
 
 
-def _heads(argument, value):
+def _heads(argument: str, value: object) -> tuple[int, ...]:
     heads = tuple(dict.fromkeys(each_whole(argument, value, 0, LONGEST, "of heads", (2, 5), None)))
     if not heads:
         raise Wrong(argument, heads, "must name at least one head.", [{argument: None}])
     return heads
 
 
-def _cell(argument, value):
-    right = [{argument: None}]
+def _cell(argument: str, value: object) -> tuple[int | None, int | None]:
+    right: list[Change] = [{argument: None}]
     rule = 'must be a query and a key, whole numbers from 0, as in "6,9", or one of them, "6," or ",9".'
-    value = listed(argument, value, rule, right)
+    given = listed(argument, value, rule, right)
     try:
-        pair = tuple(None if index is None or str(index) == "" else whole(argument, index, 0) for index in value)
+        pair = tuple(None if index is None or str(index) == "" else whole(argument, index, 0) for index in given)
     except Wrong:
-        raise Wrong(argument, value, rule, right) from None
+        raise Wrong(argument, given, rule, right) from None
     if len(pair) != 2 or pair == (None, None):
-        raise Wrong(argument, value, rule, right)
+        raise Wrong(argument, given, rule, right)
     return pair
 
 
-def _span(argument, value):
+def _span(argument: str, value: Any) -> tuple[int, int]:
     try:
         start, stop = (whole(argument, end, 0) for end in value)
     except (TypeError, ValueError):
@@ -60,7 +69,7 @@ def _span(argument, value):
     return (start, stop)
 
 
-def _limits(argument, value):
+def _limits(argument: str, value: Any) -> tuple[float, float]:
     try:
         low, high = map(float, value)
     except (TypeError, ValueError):
@@ -92,27 +101,27 @@ class View(Ruled):
     layer: int = ruled(0, number(0))
     item: int = ruled(0, number(0))
     heads: tuple[int, ...] | None = ruled(None, optional(_heads))
-    order: str = ruled("difference", choice(*ORDERS))
+    order: Order = ruled("difference", choice(*ORDERS))
     head: int | None = ruled(None, optional(number(0)))
     cell: tuple[int | None, int | None] | None = ruled(None, optional(_cell))
-    arrangement: str = ruled("pair", choice(*ARRANGEMENTS))
-    picture: str = ruled("maps", choice(*PICTURES))
-    weighting: str = ruled("weights", choice(*WEIGHTINGS))
-    pooling: str = ruled("max", choice(*POOLINGS))
+    arrangement: Arrangement = ruled("pair", choice(*ARRANGEMENTS))
+    picture: Picture = ruled("maps", choice(*PICTURES))
+    weighting: Weighting = ruled("weights", choice(*WEIGHTINGS))
+    pooling: Pooling = ruled("max", choice(*POOLINGS))
     rows: tuple[int, int] | None = ruled(None, optional(_span))
     columns: tuple[int, int] | None = ruled(None, optional(_span))
-    scale: str = ruled("auto", choice(*SCALES))
+    scale: Scale = ruled("auto", choice(*SCALES))
     limits: tuple[float, float] | None = ruled(None, optional(_limits))
-    colors: str = ruled("ink", choice(*COLORS))
+    colors: Colors = ruled("ink", choice(*COLORS))
     what_if: str = ruled("", typed_interventions)
-    pinned: str | None = ruled(None, lambda argument, value: value)
+    pinned: str | None = ruled(None, anything)
 
     @property
-    def statistic(self):
+    def statistic(self) -> Order:
         """The statistic that is told of each head: the one that orders them, or their difference from the average."""
         return "difference" if self.order in UNSORTED else self.order
 
-    def misfits(self, N, H, L, S):
+    def misfits(self, N: int, H: int, L: int, S: int) -> list[Wrong]:
         """A Wrong for each field that points beyond weights of [N, H, L, S], a part in sight by its first row or column; whoever shows
         them takes the default in its place."""
         query, key = self.cell or (None, None)

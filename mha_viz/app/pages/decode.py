@@ -18,9 +18,9 @@ from mha_viz.app.picture import theme
 from mha_viz.app.session import looking, write_address
 from mha_viz.app.visitor import visitor
 from mha_viz.app.warm import kept
+from mha_viz.core.arrays import DTYPES
 from mha_viz.core.rules import Wrong, divisors
 from mha_viz.export.markdown import plain
-from mha_viz.settings.display import DTYPES
 
 OWN = ("prompt", "kv_heads", "token", "cache_dtype")  # what a person sets here, and not in the sidebar
 BAR = ["toolbar", "stage"]

@@ -16,9 +16,9 @@ from mha_viz.app.session import arrive, enter, place, write_address
 from mha_viz.app.state import Form
 from mha_viz.app.task import begin, going, running, task, why_off
 from mha_viz.app.warm import warm_up
+from mha_viz.core.arrays import DTYPES
 from mha_viz.core.rules import Wrong
 from mha_viz.export.markdown import plain
-from mha_viz.settings.display import DTYPES
 from mha_viz.settings.profile import BOTH, Profile
 from mha_viz.studies.profiling import outlook
 
