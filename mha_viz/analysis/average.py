@@ -1,7 +1,11 @@
 """What the average of the heads hides, said with a number."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -9,6 +13,9 @@ from mha_viz.analysis.difference import real_queries
 from mha_viz.analysis.parts import in_parts
 from mha_viz.analysis.statistics import silent
 from mha_viz.core.decimals import DIGITS, in_decimals
+
+if TYPE_CHECKING:
+    from mha_viz.core.trace import Trace
 
 
 @dataclass(frozen=True)
@@ -27,7 +34,7 @@ class Hidden:
     sentence: str
 
 
-def what_average_hides(trace, item, heads=None):
+def what_average_hides(trace: Trace, item: int, heads: Sequence[int] | None = None) -> Hidden | None:
     """The Hidden of one batch item, in the weights that the maps show, over real queries, and in one of ``heads``, all where None.
 
     None where the average hides nothing: a single head, no real query, or heads that agree to six digits; and of a part of a longer
@@ -61,15 +68,15 @@ def what_average_hides(trace, item, heads=None):
     digits = next((n for n in range(2, DIGITS + 1) if in_decimals(weight, n) != in_decimals(mean, n)), None)
     if digits is None:
         return None
-    overruled = int(overruled.sum())
+    count = int(overruled.sum())
     sentence = f"In head {head} query {query} gives {_written(weight, digits)} to key {key}; the average says {_written(mean, digits)}."
-    if overruled:
-        of = f"{overruled} of {len(queries)} queries" if len(queries) > 1 else "the one query"
+    if count:
+        of = f"{count} of {len(queries)} queries" if len(queries) > 1 else "the one query"
         sentence += f" In {of} the average's largest weight is on a key that is the largest of no head."
-    return Hidden(head, query, key, weight, mean, overruled, len(queries), sentence)
+    return Hidden(head, query, key, weight, mean, count, len(queries), sentence)
 
 
-def _written(weight, digits):
+def _written(weight: float, digits: int) -> str:
     """``weight`` with so many decimals, a small one with as many as show two of its digits."""
     if 0 < weight < 10**-DIGITS:
         return f"less than {10**-DIGITS:.{DIGITS}f}"

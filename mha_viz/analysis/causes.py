@@ -1,6 +1,10 @@
 """What is odd about a call, as sentences that name the cause and say what it does."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
@@ -9,22 +13,29 @@ from mha_viz.core.cells import NUMBERS, WORDS
 from mha_viz.core.decimals import prose
 from mha_viz.core.mask import Mask
 
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Shaped
+
+    from mha_viz.core.batch import Batch
+    from mha_viz.core.trace import Trace
+
+
+Kind = Literal["not_finite", "all_padded", "left_padding", "no_key", "inverted_mask", "float_mask", "dropout", "layout"]
+Numbers: TypeAlias = Sequence[int] | np.ndarray
+
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that a person should know, and where it happens: ``items``, ``heads`` and ``queries`` by index, () for all.
+    """One thing that a person should know, and where it happens: ``items``, ``heads`` and ``queries`` by index, () for all."""
 
-    ``kind`` is one of "not_finite", "all_padded", "left_padding", "no_key", "inverted_mask", "float_mask", "dropout", "layout".
-    """
-
-    kind: str
+    kind: Kind
     sentence: str
     items: tuple[int, ...] = ()
     heads: tuple[int, ...] = ()
     queries: tuple[int, ...] = ()
 
 
-def findings(trace, sizes_chosen=False):
+def findings(trace: Trace, sizes_chosen: bool = False) -> list[Finding]:
     """All Findings about a Trace: what is not finite first, since no mask is to blame for that, then what leaves no distribution; [] where
     nothing is odd.
 
@@ -43,14 +54,11 @@ def findings(trace, sizes_chosen=False):
     return found
 
 
-def origin_of_nonfinite(trace):
+def origin_of_nonfinite(trace: Trace) -> str | None:
     """Where the first number that is not finite came in, as a sentence: the layer's weights, its input, or q, k and v as they were
     recorded. None where all of that is finite; what then is not finite was made on the way."""
-    named = [
-        (name, getattr(trace, name), axes)
-        for name, axes in (("q", HEAD_AXES), ("k", HEAD_AXES), ("v", HEAD_AXES))
-        if trace.has(name)
-    ]
+    named: list[tuple[str, np.ndarray | None, tuple[str, ...] | None]]
+    named = [(name, getattr(trace, name), HEAD_AXES) for name in ("q", "k", "v") if trace.has(name)]
     projected = trace.out_proj or ()
     if all(np.isfinite(array).all() for array in (*(array for _, array, _ in named), *projected) if array is not None):
         return None
@@ -72,7 +80,7 @@ HEAD_AXES = ("item", "head", "token", "dimension")
 TOKEN_AXES = ("item", "token", "dimension")
 
 
-def _first_nonfinite(name, array, axes):
+def _first_nonfinite(name: str, array: Float[np.ndarray, ...], axes: Sequence[str] | None) -> str:
     """ "query holds 1 NaN: the first at item 0, token 1, dimension 0." """
     held = [(int(holds(array).sum()), WORDS[kind]) for kind, holds in NUMBERS.items()]
     first = np.argwhere(~np.isfinite(array))[0].tolist()
@@ -81,7 +89,7 @@ def _first_nonfinite(name, array, axes):
     return f"{name} holds {_and([f'{count:,} {kind}' for count, kind in held if count])}, {which} {place}"
 
 
-def _not_finite(trace):
+def _not_finite(trace: Trace) -> Iterator[Finding]:
     """What came in that is not finite, or was made so on the way, and which rows of weights it reaches."""
     came, rows = origin_of_nonfinite(trace), trace.nonfinite  # [N, H, L]
     if came is None and not rows.any():
@@ -104,15 +112,17 @@ def _not_finite(trace):
     yield Finding("not_finite", sentence, *map(_whole, (items, heads, queries)))
 
 
-def _fully_padded(trace):
+def _fully_padded(trace: Trace) -> Bool[np.ndarray, " N"]:
     """[N] bool: items whose every key is padding."""
-    padding = trace.batch.key_padding_mask if trace.batch else trace.rules and trace.rules.padded
+    batch, rules = trace.batch, trace.rules
+    padding = batch.key_padding_mask if batch is not None else None if rules is None else rules.padded  # [N, S]
     if padding is None:
         return np.zeros(len(trace.undefined), bool)
-    return (padding if padding.dtype == bool else np.isneginf(padding)).all(axis=1)
+    full: Bool[np.ndarray, " N"] = np.all(padding if padding.dtype == bool else np.isneginf(padding), axis=1)
+    return full
 
 
-def _all_padded(trace):
+def _all_padded(trace: Trace) -> Iterator[Finding]:
     items = np.flatnonzero(_fully_padded(trace))
     if len(items) == 0:
         return
@@ -124,16 +134,16 @@ def _all_padded(trace):
     yield Finding("all_padded", sentence, _whole(items))
 
 
-def _no_key(trace):
+def _no_key(trace: Trace) -> Iterator[Finding]:
     """One Finding for all items that lack keys in the same heads and rows for the same reason."""
     H, L = trace.undefined.shape[1:]
-    places = {}  # (rules, heads, queries) → items
-    for item in np.flatnonzero(trace.undefined.any(axis=(1, 2)) & ~_fully_padded(trace)):
+    places: dict[tuple[tuple[str, ...], tuple[int, ...], tuple[int, ...]], list[int]] = {}  # (rules, heads, queries) → items
+    for item in np.flatnonzero(trace.undefined.any(axis=(1, 2)) & ~_fully_padded(trace)).tolist():
         for rules, rows in leaving_no_key(trace, item).items():
             for pattern in np.unique(rows[rows.any(axis=1)], axis=0):  # [L] each
-                heads = np.flatnonzero((rows == pattern).all(axis=1))
-                place = rules, _whole(heads, H), _whole(np.flatnonzero(pattern))
-                places.setdefault(place, []).append(int(item))
+                alike = np.flatnonzero((rows == pattern).all(axis=1))  # heads
+                place = rules, _whole(alike, H), _whole(np.flatnonzero(pattern))
+                places.setdefault(place, []).append(item)
     for (rules, heads, queries), items in places.items():
         where = [_named("item", items), *([_named("head", heads)] if heads else []), _named("query", queries)]
         together = f"{_and(rules)} together leave" if len(rules) > 1 else f"{rules[0]} leaves"
@@ -147,7 +157,7 @@ def _no_key(trace):
             )
             continue
         sentence = f"{', '.join(where).capitalize()}: {together} no key, so there is no distribution: undefined (NaN)."
-        kind = "no_key"
+        kind: Kind = "no_key"
         if trace.query_padding[np.ix_(items, queries)].all():
             sentence += (
                 " They are padding themselves: no real row is harmed here, but a next layer would spread it (0 · NaN is NaN)."
@@ -158,7 +168,7 @@ def _no_key(trace):
         yield Finding(kind, sentence, tuple(items), heads, queries if len(queries) < L else ())
 
 
-def _masks(trace):
+def _masks(trace: Trace) -> list[tuple[str, Shaped[np.ndarray, ...]]]:
     """(name, mask) of each mask that came as an array; of a recorded call what it hides, and what it adds to the scores."""
     batch, rules = trace.batch, trace.rules
     if batch is not None:
@@ -170,7 +180,7 @@ def _masks(trace):
     return [(name, mask) for name, mask in found if mask is not None]
 
 
-def _inverted_mask(trace):
+def _inverted_mask(trace: Trace) -> Iterator[Finding]:
     L, S = trace.undefined.shape[2], trace.num_positions
     bottom_right, top_left = ~Mask(L, S, causal=True).hidden()[0, 0], np.tri(L, S, dtype=bool)  # [L, S]
     for name, mask in _masks(trace):
@@ -187,7 +197,7 @@ def _inverted_mask(trace):
             )
 
 
-def _float_masks(trace):
+def _float_masks(trace: Trace) -> Iterator[Finding]:
     for name, mask in _masks(trace):
         if mask.dtype != bool and np.isin(mask, (0, 1)).all() and mask.any():
             remedy = f"To hide keys give bools: {name} == 1 where 1 was to hide, {name} == 0 where 1 was to keep."
@@ -199,7 +209,7 @@ def _float_masks(trace):
             )
 
 
-def _dropout(trace):
+def _dropout(trace: Trace) -> Iterator[Finding]:
     if not trace.has("dropped") or trace.dropped is None:
         return
     sums = trace.weights.sum(axis=-1, dtype=np.float64)  # [N, H, L]
@@ -218,7 +228,7 @@ def _dropout(trace):
     )
 
 
-def _layout(batch):
+def _layout(batch: Batch) -> Iterator[Finding]:
     """More items than tokens, and nothing that says so on purpose: no other sequence, no mask that fits, no names of tokens."""
     N, L, E = batch.query.shape
     unnamed = batch.query_tokens == (tuple(map(str, range(L))),) * N
@@ -233,7 +243,7 @@ def _layout(batch):
 MOST_SPANS = 6  # of numbers that a sentence names one by one
 
 
-def spans(numbers):
+def spans(numbers: Numbers) -> str:
     """Ascending whole numbers in words, runs made short: 0, 1, 2, 5 is "0–2 and 5"; after six runs "and 12 more"."""
     numbers = np.asarray(numbers)
     runs = np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1)
@@ -243,21 +253,21 @@ def spans(numbers):
     return _and(texts)
 
 
-def _named(what, numbers):
+def _named(what: str, numbers: Numbers) -> str:
     """ "query 5", "queries 0–2 and 5"."""
     plural = {"query": "queries"}.get(what, f"{what}s")
     return f"{what if len(numbers) == 1 else plural} {spans(numbers)}"
 
 
-def _and(texts):
+def _and(texts: Iterable[str]) -> str:
     *others, last = texts
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def _count(number, what):
+def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def _whole(numbers, count=None):
+def _whole(numbers: Numbers, count: int | None = None) -> tuple[int, ...]:
     """Indices as a tuple of ints, () where they are all ``count`` of them."""
     return () if len(numbers) == count else tuple(map(int, numbers))

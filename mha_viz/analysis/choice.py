@@ -1,6 +1,9 @@
 """What a View leaves open, decided in one place for every picture and every number beside it."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -8,6 +11,15 @@ from mha_viz.analysis.difference import real_queries
 from mha_viz.analysis.parts import in_parts
 from mha_viz.analysis.statistics import is_known, statistic
 from mha_viz.settings.view import UNSORTED
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+    from mha_viz.core.trace import Trace
+    from mha_viz.settings.view import View
+
+
+Cell: TypeAlias = tuple[int | None, int | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,16 +34,16 @@ class Choice:
 
     item: int
     order: tuple[int, ...]
-    differences: np.ndarray | None
+    differences: Float[np.ndarray, " H"] | None
     head: int
     query: int
     key: int
     statistic: str
-    values: np.ndarray
+    values: Float[np.ndarray, " H"]
     known: bool
 
 
-def choose(trace, view):
+def choose(trace: Trace, view: View) -> Choice:
     """The Choice that ``view`` makes of ``trace``.
 
     Heads stand by their number, as the View lists them, or by a statistic, the largest first and those without a value last.
@@ -58,27 +70,30 @@ def choose(trace, view):
     return Choice(item, tuple(shown), differences, head, query, key, view.statistic, values, known)
 
 
-def cell_of(trace, view):
+def cell_of(trace: Trace, view: View) -> Cell:
     """(row, column) in its maps of the cell that a View has chosen, one of them None where a token is, both where there is none."""
     query, key = view.cell or (None, None)
     sight, (L, S) = trace.tokens.sight, trace.probabilities.shape[2:]
     if sight is not None:
-        found = [None if place is None else sight.block(side, place) for side, place in enumerate((query, key))]
-        beyond = [place is not None and block is None for place, block in zip((query, key), found, strict=True)]
-        return (None, None) if any(beyond) else tuple(found)
+        row, column = (None if place is None else sight.block(side, place) for side, place in enumerate((query, key)))
+        beyond = (query is not None and row is None) or (key is not None and column is None)
+        return (None, None) if beyond else (row, column)
     return (None, None) if (query or 0) >= L or (key or 0) >= S else (query, key)
 
 
-def place_of(trace, view, choice):
+def place_of(trace: Trace, view: View, choice: Choice) -> tuple[int, int]:
     """(query, key) in the whole sequence of the cell of a Choice: of a block the one that the View names, else the one in its middle."""
-    sight, named, found = trace.tokens.sight, view.cell or (None, None), []
-    for side, (block, place) in enumerate(zip((choice.query, choice.key), named, strict=True)):
-        inside = sight is not None and place is not None and sight.block(side, place) == block
-        found.append(place if inside else trace.tokens.place(side, block))
-    return tuple(found)
+    sight, (query, key) = trace.tokens.sight, view.cell or (None, None)
+
+    def place(side: int, block: int, named: int | None) -> int:
+        if sight is not None and named is not None and sight.block(side, named) == block:
+            return named
+        return trace.tokens.place(side, block)
+
+    return place(0, choice.query, query), place(1, choice.key, key)
 
 
-def _striking_cell(trace, item, head, query, key):
+def _striking_cell(trace: Trace, item: int, head: int, query: int | None, key: int | None) -> tuple[int, int]:
     """(query, key) of the largest weight in the middle row, where causal rows see some keys, not one; or in the given row or column."""
     weights = trace.probabilities[item, head]  # [L, S]
     if key is not None:
@@ -87,7 +102,7 @@ def _striking_cell(trace, item, head, query, key):
     return row, int(np.nan_to_num(weights[row], nan=-1).argmax())
 
 
-def _most_different_cell(trace, item, head, query, key):
+def _most_different_cell(trace: Trace, item: int, head: int, query: int | None, key: int | None) -> tuple[int, int]:
     """(query, key) of the largest |head − average| in real rows, or in the given row or column; of the largest weight where they
     are equal; the first without real rows."""
     queries = np.flatnonzero(real_queries(trace, item)) if query is None else np.array([query])  # [R]

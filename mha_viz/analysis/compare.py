@@ -1,12 +1,19 @@
 """Two Traces, A and B, cell by cell: where they can be compared, and where they differ most."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mha_viz.analysis.difference import real_queries
 from mha_viz.core.rules import Shape, Wrong, whole
 from mha_viz.core.sight import Sight
+
+if TYPE_CHECKING:
+    from mha_viz.core.trace import Trace
 
 
 @dataclass(frozen=True)
@@ -32,7 +39,7 @@ class Change:
     change: float
 
 
-def common(a, b):
+def common(a: Trace, b: Trace) -> Common:
     """The Common of two Traces. Maps of other sizes, or other parts and blocks of longer ones, share no cells, those of other
     quantities no numbers; other head counts leave the heads of both, and the averages."""
     (items_a, heads_a, *size_a), (items_b, heads_b, *size_b) = a.plain.shape, b.plain.shape
@@ -59,17 +66,17 @@ def common(a, b):
     return Common(items, tuple(range(heads)), True, tuple(notes))
 
 
-def same_cells(a, b):
+def same_cells(a: Trace, b: Trace) -> bool:
     """True where each row and column of two Traces' maps stands for the same queries and keys, by their number."""
     return _cells(a) == _cells(b)
 
 
-def _cells(trace):
-    size = trace.weights.shape[2:]
-    return trace.tokens.sight or Sight.of(*size, shape=size)
+def _cells(trace: Trace) -> Sight:
+    L, S = trace.weights.shape[2:]
+    return trace.tokens.sight or Sight.of(L, S, shape=(L, S))
 
 
-def largest_changes(a, b, item, heads=None, count=10):
+def largest_changes(a: Trace, b: Trace, item: int, heads: Sequence[int] | None = None, count: int = 10) -> list[Change]:
     """The ``count`` largest changes from A's weights to B's, a list of Change, largest first; equal ones by head, query, key.
 
     Only queries that are real in both count, and only cells that changed. ``heads`` are indices, None the average against the
@@ -104,7 +111,7 @@ def largest_changes(a, b, item, heads=None, count=10):
     ]
 
 
-def output_change(a, b, item):
+def output_change(a: Trace, b: Trace, item: int) -> tuple[float, float] | None:
     """(how far a query's output vector moves from A to B, how long it is in A), each the mean over the queries that are real in both.
 
     None where an output is not known, or cannot be compared, or no query of this item is real in both.
@@ -118,9 +125,9 @@ def output_change(a, b, item):
     return float(np.linalg.norm(after - before, axis=1).mean()), float(np.linalg.norm(before, axis=1).mean())
 
 
-def _count(heads):
+def _count(heads: int) -> str:
     return f"{heads} head{'' if heads == 1 else 's'}"
 
 
-def _size(size):
+def _size(size: Iterable[int]) -> str:
     return " × ".join(map(str, size))

@@ -1,17 +1,28 @@
 """How far a head is from the average of them all."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from mha_viz.analysis.information import jensen_shannon
 from mha_viz.analysis.parts import in_parts
 
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
 
-def real_queries(trace, item):
+    from mha_viz.core.trace import Trace
+
+
+def real_queries(trace: Trace, item: int) -> Bool[np.ndarray, " L"]:
     """[L] bool: queries that are not padding and have a distribution, of finite numbers, in every head."""
-    return ~(trace.query_padding[item] | (trace.undefined | trace.nonfinite)[item].any(axis=0))
+    lost = (trace.undefined | trace.nonfinite)[item].any(axis=0)  # [L]
+    real: Bool[np.ndarray, " L"] = ~(trace.query_padding[item] | lost)
+    return real
 
 
-def difference_from_average(trace, item):
+def difference_from_average(trace: Trace, item: int) -> Float[np.ndarray, " H"]:
     """[H]: how much each head differs from the average of the heads, from 0 (equal) to 1 (no key in common).
 
     The Jensen–Shannon divergence of a head's row from the average's row, in parts of ln 2; its mean over the real queries of one

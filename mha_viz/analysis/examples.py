@@ -1,14 +1,19 @@
 """Where a head shows itself most, over many inputs: the cells that are strongest."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 
+from mha_viz.analysis.layers import Traces, traces_of
 from mha_viz.analysis.norms import value_lengths, why_no_norms
 from mha_viz.analysis.statistics import Rows
 from mha_viz.core.rules import Wrong, one_of, whole
 
-MEASURES = ("weight", "contribution")
+Measure = Literal["weight", "contribution"]
+MEASURES: tuple[Measure, ...] = get_args(Measure)
 
 
 @dataclass(frozen=True)
@@ -24,7 +29,7 @@ class Example:
     contribution: float | None
 
 
-def strongest(traces, head, count=10, *, by="weight", sink=True):
+def strongest(traces: Traces, head: int, count: int = 10, *, by: Measure = "weight", sink: bool = True) -> list[Example]:
     """The ``count`` strongest cells of one head over all batch items of ``traces``, Traces of one layer for one input each: a list of
     Example, the strongest first; of equal ones the first by input, item and query.
 
@@ -42,7 +47,7 @@ def strongest(traces, head, count=10, *, by="weight", sink=True):
     one_of("by", by, MEASURES)
     whole("count", count, 1)
     found = []  # (strength, Example)
-    for i, trace in enumerate(trace.plain for trace in getattr(traces, "traces", traces)):
+    for i, trace in enumerate(trace.plain for trace in traces_of(traces)):
         N, H = trace.undefined.shape[:2]
         whole("head", head, 0, H - 1)
         reason = why_no_norms(trace)
@@ -55,7 +60,7 @@ def strongest(traces, head, count=10, *, by="weight", sink=True):
             counts = rows.seen[0, :, : rows.num_keys] & rows.choice[0][:, None]  # [R, S without extra]
             if not sink:
                 counts[:, rows.reachable.argmax()] = False
-            strength = p if by == "weight" else added
+            strength = p if by == "weight" or added is None else added
             strength = np.where(counts & np.isfinite(strength), strength, 0)  # [R, S without extra]
             key = strength.argmax(axis=1)  # [R]
             strength = strength[np.arange(len(key)), key]  # [R]
@@ -63,7 +68,7 @@ def strongest(traces, head, count=10, *, by="weight", sink=True):
                 if strength[row] > 0:
                     cell = row, int(key[row])
                     example = Example(
-                        i, item, int(rows.queries[row]), cell[1], float(p[cell]), None if reason else float(added[cell])
+                        i, item, int(rows.queries[row]), cell[1], float(p[cell]), None if added is None else float(added[cell])
                     )
                     found.append((float(strength[row]), example))
     found.sort(key=lambda pair: -pair[0])  # stable: equal ones stay in order

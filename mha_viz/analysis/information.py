@@ -1,17 +1,25 @@
 """Entropy of rows, and the Jensen–Shannon divergence between them: what distances between heads are made of."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
-def entropy_of(p):
+
+def entropy_of(p: Float[np.ndarray, "... S"]) -> Float[np.ndarray, ...]:
     """[...] nats: −Σ p log p over the last axis of probabilities ``p`` [..., S], with 0 · log 0 = 0."""
     p = _single(p)
     logarithm = np.zeros_like(p)
     np.log(p, out=logarithm, where=p > 0)
-    return -(p * logarithm).sum(axis=-1)
+    entropy: Float[np.ndarray, ...] = -(p * logarithm).sum(axis=-1)
+    return entropy
 
 
-def jensen_shannon(p, q):
+def jensen_shannon(p: Float[np.ndarray, "... S"], q: Float[np.ndarray, "... S"]) -> Float[np.ndarray, ...]:
     """[...], 0 (equal) to 1 (no key in common): between the rows of ``p`` and ``q`` [..., S], in parts of its upper bound ln 2.
 
     In nats it is H((p + q) / 2) − (H(p) + H(q)) / 2 with entropy H. J. Lin, Divergence measures based on the Shannon entropy, IEEE
@@ -19,9 +27,11 @@ def jensen_shannon(p, q):
     0 or above 1 by as much as the type of p rounds: whoever averages clips afterwards, or the rounding adds up.
     """
     p, q = _single(p), _single(q)
-    return (entropy_of((p + q) / 2) - (entropy_of(p) + entropy_of(q)) / 2) / p.dtype.type(np.log(2))
+    divergence: Float[np.ndarray, ...] = entropy_of((p + q) / 2) - (entropy_of(p) + entropy_of(q)) / 2  # in nats
+    in_parts: Float[np.ndarray, ...] = divergence / p.dtype.type(np.log(2))
+    return in_parts
 
 
-def _single(p):
+def _single(p: Float[np.ndarray, "... S"]) -> Float[np.ndarray, "... S"]:
     """``p`` in float32 at least: in float16 a sum over many keys has two digits."""
     return p.astype(np.promote_types(p.dtype, np.float32), copy=False)

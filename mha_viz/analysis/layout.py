@@ -1,11 +1,23 @@
 """The wrong layout, demonstrated: a batch-first tensor in a layer that believes sequence first. PyTorch itself is asked."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from mha_viz.core.mask import Mask
 from mha_viz.core.rules import Shape
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Shaped
+    from torch import Tensor, nn
+
+    from mha_viz.core.arrays import Dtype
+    from mha_viz.core.batch import Batch
+    from mha_viz.core.layer import Layer
+
 
 FEW = 8  # items, and tokens of each, in which leaks are measured: one small forward pass per item
 
@@ -38,11 +50,11 @@ class WrongLayout:
     silent: bool = False
     largest_error: float | None = None
     largest_output: float | None = None
-    leaks: np.ndarray | None = None
-    right_leaks: np.ndarray | None = None
+    leaks: Float[np.ndarray, "n n"] | None = None
+    right_leaks: Float[np.ndarray, "n n"] | None = None
 
 
-def wrong_layout(layer, batch):
+def wrong_layout(layer: Layer, batch: Batch) -> WrongLayout:
     """The WrongLayout of a Layer and a Batch (float32, without dropout). Costs a forward pass in each layout, and small ones."""
     call = Call.of(layer, batch)
     error, wrong = _attempt(call)
@@ -68,7 +80,7 @@ def wrong_layout(layer, batch):
     )
 
 
-def pytorch_error(embed_dim, num_heads):
+def pytorch_error(embed_dim: int, num_heads: float) -> str | None:
     """What PyTorch says to ``nn.MultiheadAttention(embed_dim, num_heads)`` or to its first forward pass, verbatim with its type;
     None where it says nothing. Nothing is allocated: the layer is on the device "meta"."""
     import torch
@@ -81,25 +93,26 @@ def pytorch_error(embed_dim, num_heads):
             layer(token, token, token)
     except (AssertionError, ValueError, RuntimeError, TypeError) as error:
         return _said(error)
+    return None
 
 
 @dataclass(frozen=True, eq=False)
 class Call:
     """A call of ``nn.MultiheadAttention``, tensors batch first: ``tokens`` are the different ones of query, key and value."""
 
-    module: object
-    tokens: tuple
-    key_padding_mask: object = None
-    attn_mask: object = None
+    module: nn.MultiheadAttention
+    tokens: tuple[Float[Tensor, "N L E"], ...]
+    key_padding_mask: Shaped[Tensor, "N S"] | None = None
+    attn_mask: Shaped[Tensor, "... L S"] | None = None
 
     @classmethod
-    def of(cls, layer, batch):
+    def of(cls, layer: Layer, batch: Batch) -> Self:
         import torch
 
         tokens = [torch.tensor(x).float() for x in (batch.query, batch.key, batch.value) if x is not None]
         return cls(module_of(layer), tuple(tokens), *mask_tensors(batch))
 
-    def run(self, sequence_first=False):
+    def run(self, sequence_first: bool = False) -> tuple[Float[np.ndarray, "N L E"], Float[np.ndarray, "N L S"]]:
         """(output, weights) as NumPy: of the right call, or of the one in which batch-first tensors are taken for sequence first."""
         import torch
 
@@ -109,11 +122,11 @@ class Call:
             output, weights = self.module(query, key, value, self.key_padding_mask, attn_mask=self.attn_mask)
         return (output if sequence_first else output.transpose(0, 1)).numpy(), weights.numpy()
 
-    def first(self, count):
+    def first(self, count: int) -> Self:
         """The same call with the first ``count`` items and tokens only. Masks stay where items and tokens are equally many."""
         attn_mask, N = self.attn_mask, len(self.tokens[0])
         if attn_mask is not None and attn_mask.ndim == 3:
-            attn_mask = attn_mask.unflatten(0, (N, -1))[:count].flatten(0, 1)  # [N·H, L, S] → [count·H, L, S]
+            attn_mask = attn_mask.reshape(N, -1, *attn_mask.shape[1:])[:count].flatten(0, 1)  # [N·H, L, S] → [count·H, L, S]
         return replace(
             self,
             tokens=tuple(x[:count, :count] for x in self.tokens),  # [count, count, E] each
@@ -122,7 +135,7 @@ class Call:
         )
 
 
-def _attempt(call):
+def _attempt(call: Call) -> tuple[str | None, tuple[np.ndarray, np.ndarray] | None]:
     """(None, what comes back in the wrong layout) or (PyTorch's error, None)."""
     try:
         return None, call.run(sequence_first=True)
@@ -130,7 +143,7 @@ def _attempt(call):
         return _said(error), None
 
 
-def _leaks(call, sequence_first):
+def _leaks(call: Call, sequence_first: bool) -> Float[np.ndarray, "n n"]:
     """[n, n]: at [j, i] the largest change of item i's output when 1 is added to item j."""
     call = call.first(FEW)
     before, _ = call.run(sequence_first)  # [n, l, E]
@@ -144,7 +157,7 @@ def _leaks(call, sequence_first):
     return np.array(moved)
 
 
-def module_of(layer, dtype="float32", batch_first=False):
+def module_of(layer: Layer, dtype: Dtype = "float32", batch_first: bool = False) -> nn.MultiheadAttention:
     """The layer as an ``nn.MultiheadAttention`` with these numbers and without dropout; made without drawing a number."""
     import torch
     from torch import nn
@@ -168,7 +181,9 @@ def module_of(layer, dtype="float32", batch_first=False):
     return module
 
 
-def mask_tensors(batch, dtype="float32"):
+def mask_tensors(
+    batch: Batch, dtype: Dtype = "float32"
+) -> tuple[Shaped[Tensor, "N S"] | None, Shaped[Tensor, "... L S"] | None]:
     """(key_padding_mask, attn_mask) as ``nn.MultiheadAttention`` takes them, each None where there is none: the rules ``causal`` and
     ``window`` are part of attn_mask, and both are of one type, since PyTorch warns of masks of two."""
     padding, attn_mask = batch.key_padding_mask, batch.attn_mask
@@ -178,17 +193,16 @@ def mask_tensors(batch, dtype="float32"):
             attn_mask = rules if attn_mask is None else rules | attn_mask  # [L, S] or [N·H, L, S]
         else:
             attn_mask = np.where(rules, -np.inf, attn_mask)  # [L, S] or [N·H, L, S]
-    masks = [mask for mask in (padding, attn_mask) if mask is not None]
-    if len({mask.dtype == bool for mask in masks}) == 2:
+    if padding is not None and attn_mask is not None and (padding.dtype == bool) != (attn_mask.dtype == bool):
         padding, attn_mask = _as_added(padding), _as_added(attn_mask)
     return _mask_tensor(padding, dtype), _mask_tensor(attn_mask, dtype)
 
 
-def _as_added(mask):
+def _as_added(mask: Shaped[np.ndarray, ...]) -> Float[np.ndarray, ...]:
     return np.where(mask, -np.inf, 0.0) if mask.dtype == bool else mask
 
 
-def _mask_tensor(mask, dtype):
+def _mask_tensor(mask: Shaped[np.ndarray, ...] | None, dtype: Dtype) -> Shaped[Tensor, ...] | None:
     import torch
 
     if mask is None:
@@ -196,10 +210,10 @@ def _mask_tensor(mask, dtype):
     return torch.tensor(mask) if mask.dtype == bool else torch.tensor(mask).to(getattr(torch, dtype))
 
 
-def _largest(array):
+def _largest(array: Float[np.ndarray, ...]) -> float:
     return float(np.fmax.reduce(np.abs(array), axis=None, initial=0))
 
 
-def _said(error):
+def _said(error: Exception) -> str:
     """PyTorch's words, without the trace of its C++ calls that some carry."""
     return f"{type(error).__name__}: {error}".partition("\nException raised from")[0]

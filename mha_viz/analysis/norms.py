@@ -3,6 +3,9 @@
 Products are PyTorch's and not NumPy's, whose threads spin against each other where cores are shared: 0.3 s a layer in place of 3 ms.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -11,13 +14,21 @@ from mha_viz.core.arrays import read_only
 from mha_viz.core.memory import PART
 from mha_viz.core.rules import Wrong
 
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+    from mha_viz.core.trace import Trace
+    from mha_viz.settings.view import View
+
+
 QUANTITY = "value-norm weight"
 SOFTMAX = "softmax weight"
 
-_shown = WeakKeyDictionary()  # Trace → {weighting: the same by it}, which do not refer to it: a cycle would outlive its Trace
+# By weighting, the same Trace shown by it, which does not refer to it: a cycle would outlive its Trace.
+_shown: WeakKeyDictionary[Trace, dict[str, Trace]] = WeakKeyDictionary()
 
 
-def shown_trace(trace, view):
+def shown_trace(trace: Trace, view: View) -> Trace:
     """The Trace whose maps ``view.weighting`` shows: ``trace`` itself, for "softmax" one whose weights are its ``probabilities``, or
     for "norms" one of its ``norm_weighted`` cells.
 
@@ -36,12 +47,12 @@ def shown_trace(trace, view):
     return kept[view.weighting]
 
 
-def why_not_weighted(trace, weighting):
+def why_not_weighted(trace: Trace, weighting: str) -> str | None:
     """Why the cells of a Trace cannot be shown by this ``weighting``, None where they can."""
     return {"weights": lambda trace: None, "softmax": why_no_softmax, "norms": why_no_norms}[weighting](trace)
 
 
-def why_no_softmax(trace):
+def why_no_softmax(trace: Trace) -> str | None:
     """Why the softmax cannot be shown beside the weights, None where it can: it differs from them."""
     if trace.off:
         return "a head is off, and its softmax is not what it says"
@@ -51,19 +62,19 @@ def why_no_softmax(trace):
     return None
 
 
-def _softmax(trace):
+def _softmax(trace: Trace) -> dict[str, np.ndarray | None]:
     """The maps of ``shown_trace`` as the softmax gave them, by name."""
     rows = trace.probabilities
     maps = {"probabilities": rows, "weights": rows, "mean_weights": read_only(rows.mean(axis=1)), "undefined": trace.undefined}
     return maps | {"keep_scale": None, "dropped": None}
 
 
-def by_norms(trace):
+def by_norms(trace: Trace) -> bool:
     """True where the maps of a Trace are those by norms, whole or in blocks."""
     return trace.quantity.endswith(QUANTITY)
 
 
-def norm_weighted(trace):
+def norm_weighted(trace: Trace) -> Float[np.ndarray, "N H L S"]:
     """[N, H, L, S]: ‖weight · v Wᴼ_h‖, the length of what each cell adds to the output; NaN in undefined rows.
 
     Kobayashi, Kuribayashi, Yokoi & Inui, Attention Is Not Only a Weight: Analyzing Transformers with Vector Norms, 2020, equation 5.
@@ -73,17 +84,18 @@ def norm_weighted(trace):
     return _times_lengths(trace, trace.weights)
 
 
-def _times_lengths(trace, maps):
+def _times_lengths(trace: Trace, maps: Float[np.ndarray, "N H L S"]) -> Float[np.ndarray, "N H L S"]:
     reason = why_no_norms(trace)
     if reason:
         raise Wrong("weighting", "norms", f"cannot be shown of {trace.name}: {reason}.", [{"weighting": "weights"}])
     kind = np.float64 if maps.dtype == np.float64 else np.float32
     each = np.stack([value_lengths(trace, item) for item in range(len(maps))]).astype(kind)  # [N, H, S]
     with np.errstate(invalid="ignore"):  # a weight of 0 on a value that is infinite
-        return maps * each[:, :, None]  # [N, H, L, S]
+        weighted: Float[np.ndarray, "N H L S"] = maps * each[:, :, None]
+    return weighted
 
 
-def _rows_by_norms(trace):
+def _rows_by_norms(trace: Trace) -> dict[str, np.ndarray | None]:
     """The maps of ``shown_trace``, by name."""
     probabilities = _times_lengths(trace, trace.probabilities)  # [N, H, L, S]
     total = probabilities.sum(axis=-1, keepdims=True)  # [N, H, L, 1]
@@ -101,7 +113,7 @@ def _rows_by_norms(trace):
     }
 
 
-def lengths(vectors, out_weight):
+def lengths(vectors: Float[np.ndarray, "H R D"], out_weight: Float[np.ndarray, "E H*D"]) -> Float[np.ndarray, "H R"]:
     """[H, R] float64: ‖x · Wᴼ_h‖ of vectors x [H, R, D] of each head, with ``out_weight`` Wᴼ [E, H·D], the output projection's.
 
     As √(x G xᵀ) with G = Wᴼ_hᵀ Wᴼ_h [D, D], which takes no memory for the vectors of length E themselves.
@@ -113,29 +125,39 @@ def lengths(vectors, out_weight):
         heads = zip(vectors, np.split(out_weight, H, axis=1), strict=True)
         return np.concatenate([lengths(own[None], columns) for own, columns in heads])
     x, W = (torch.tensor(array, dtype=torch.float64) for array in (vectors, out_weight))
-    W = W.unflatten(1, (len(x), -1)).transpose(0, 1)  # [H, E, D]
-    return ((x @ (W.mT @ W)) * x).sum(dim=-1).clamp(min=0).sqrt().numpy()  # [H, R]
+    W = W.reshape(len(W), len(x), -1).transpose(0, 1)  # [H, E, D]
+    found: Float[np.ndarray, "H R"] = ((x @ (W.mT @ W)) * x).sum(dim=-1).clamp(min=0).sqrt().numpy()
+    return found
 
 
-def value_lengths(trace, item):
+def value_lengths(trace: Trace, item: int) -> Float[np.ndarray, "H S"]:
     """[H, S] float64: ‖v_j · Wᴼ_h‖, how long what each key would add to the output is at a weight of 1. Needs v and Wᴼ.
 
     f(x) of Kobayashi et al., Attention Is Not Only a Weight: Analyzing Transformers with Vector Norms, 2020, equation 4: the bias of
     the value projection is in it, that of the output projection belongs to no head and is not.
     """
-    return lengths(trace.v[item], trace.out_proj[0])
+    return lengths(trace.v[item], out_weight(trace))
 
 
-def head_outputs(trace, item):
+def head_outputs(trace: Trace, item: int) -> Float[np.ndarray, "H L D"]:
     """[H, L, D]: what each head puts together, with dropout left out: where there is some, the probabilities times v."""
     import torch
 
+    outputs: Float[np.ndarray, "H L D"]
     if trace.has("head_outputs", "dropped") and trace.dropped is None:
-        return trace.head_outputs[item]  # of a head that was put off, what is left of it
-    return (torch.tensor(trace.probabilities[item]) @ torch.tensor(trace.v[item])).numpy()  # [H, L, D]
+        outputs = trace.head_outputs[item]  # of a head that was put off, what is left of it
+    else:
+        outputs = (torch.tensor(trace.probabilities[item]) @ torch.tensor(trace.v[item])).numpy()
+    return outputs
 
 
-def why_no_norms(trace):
+def out_weight(trace: Trace) -> Float[np.ndarray, "E H*D"]:
+    """Wᴼ of a Trace in which it is known, as ``why_no_norms`` tells."""
+    assert trace.out_proj is not None
+    return trace.out_proj[0]
+
+
+def why_no_norms(trace: Trace) -> str | None:
     """Why lengths of vectors are not known of this Trace, in a sentence without its full stop; None where they are."""
     if not trace.has("v"):
         return "the values v are not known, only weights"

@@ -1,12 +1,20 @@
 """One number opened: everything that makes a single attention weight, and what that weight brings to the output."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias, TypedDict
 
 import numpy as np
 
 from mha_viz.analysis.hiding import hidden_by
 from mha_viz.analysis.norms import lengths
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+    from mha_viz.core.trace import Trace
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,41 +46,76 @@ class Derivation:
     head: int
     query: int
     key: int
-    q: np.ndarray | None
-    k: np.ndarray | None
-    products: np.ndarray | None
+    q: Float[np.ndarray, " D"] | None
+    k: Float[np.ndarray, " D"] | None
+    products: Float[np.ndarray, " D"] | None
     dot: float | None
     scale: float | None
     score: float | None
     bias: float | None
     hidden_by: tuple[str, ...]
-    masked_scores: np.ndarray | None
+    masked_scores: Float[np.ndarray, " S"] | None
     largest: float | None
-    exponentials: np.ndarray | None
+    exponentials: Float[np.ndarray, " S"] | None
     total: float | None
     probability: float
     dropped: bool | None
     keep_scale: float | None
     weight: float
     off: str | None
-    in_all_heads: np.ndarray
+    in_all_heads: Float[np.ndarray, " H"]
     undefined: bool | None
-    v: np.ndarray | None
-    weighted_value: np.ndarray | None
-    contribution: np.ndarray | None
+    v: Float[np.ndarray, " D"] | None
+    weighted_value: Float[np.ndarray, " D"] | None
+    contribution: Float[np.ndarray, " E"] | None
     norm: float | None
     share: float | None
 
     @property
-    def scale_told(self):
+    def scale_told(self) -> str:
         """The scale in words: 1/√D where it is that, else what it is and what 1/√D would be."""
+        assert self.q is not None and self.scale is not None  # they are known together
         D = len(self.q)
         if math.isclose(self.scale, D**-0.5, rel_tol=1e-6):
             return f"1/√{D} = {self.scale:.6f}"
         return f"{self.scale:.6f}, which is not 1/√{D} = {D**-0.5:.6f}"
 
 
-def open_number(trace, item, head, query, key):
+Row: TypeAlias = tuple[int, int, int]  # item, head, query
+
+
+class _Score(TypedDict):
+    q: Float[np.ndarray, " D"] | None
+    k: Float[np.ndarray, " D"] | None
+    products: Float[np.ndarray, " D"] | None
+    dot: float | None
+    scale: float | None
+    score: float | None
+    bias: float | None
+
+
+class _Softmax(TypedDict):
+    masked_scores: Float[np.ndarray, " S"] | None
+    largest: float | None
+    exponentials: Float[np.ndarray, " S"] | None
+    total: float | None
+    probability: float
+
+
+class _Dropout(TypedDict):
+    dropped: bool | None
+    keep_scale: float | None
+
+
+class _Output(TypedDict):
+    v: Float[np.ndarray, " D"] | None
+    weighted_value: Float[np.ndarray, " D"] | None
+    contribution: Float[np.ndarray, " E"] | None
+    norm: float | None
+    share: float | None
+
+
+def open_number(trace: Trace, item: int, head: int, query: int, key: int) -> Derivation:
     """The Derivation of the weight that ``query`` gives to ``key`` in one head of one batch item. IndexError beyond the Trace."""
     row = (item, head, query)
     return Derivation(
@@ -92,8 +135,8 @@ def open_number(trace, item, head, query, key):
     )
 
 
-def _score(trace, row, key):
-    step = dict.fromkeys(("q", "k", "products", "dot", "scale", "score", "bias"))
+def _score(trace: Trace, row: Row, key: int) -> _Score:
+    step: _Score = {"q": None, "k": None, "products": None, "dot": None, "scale": None, "score": None, "bias": None}
     if trace.has("q", "k"):
         q, k = trace.q[row].astype(np.float64), trace.k[row[:2]][key].astype(np.float64)  # [D] each
         step |= {"q": q, "k": k, "products": q * k, "dot": float(q @ k), "scale": trace.scale}
@@ -104,10 +147,10 @@ def _score(trace, row, key):
     return step
 
 
-def _softmax(trace, row, key):
-    step = dict.fromkeys(("masked_scores", "largest", "exponentials", "total"))
+def _softmax(trace: Trace, row: Row, key: int) -> _Softmax:
     if not trace.has("scores", "mask", "mask_bias"):
-        return step | {"probability": float(trace.probabilities[row][key])}
+        probability = float(trace.probabilities[row][key])
+        return {"masked_scores": None, "largest": None, "exponentials": None, "total": None, "probability": probability}
     scores = trace.scores[row].astype(np.float64)  # [S]
     if trace.mask_bias is not None:
         scores = scores + trace.mask_bias[row]  # [S]
@@ -125,14 +168,14 @@ def _softmax(trace, row, key):
     }
 
 
-def _dropout(trace, row, key):
-    if not trace.has("dropped") or trace.dropped is None:
+def _dropout(trace: Trace, row: Row, key: int) -> _Dropout:
+    if not trace.has("dropped") or trace.dropped is None or trace.keep_scale is None:
         return {"dropped": None, "keep_scale": None}
     return {"dropped": bool(trace.dropped[row][key]), "keep_scale": float(trace.keep_scale[row][key])}
 
 
-def _output(trace, row, key):
-    step = dict.fromkeys(("v", "weighted_value", "contribution", "norm", "share"))
+def _output(trace: Trace, row: Row, key: int) -> _Output:
+    step: _Output = {"v": None, "weighted_value": None, "contribution": None, "norm": None, "share": None}
     if not trace.has("v") or dict(trace.off).get(row[1]) == "mean":
         return step
     values = trace.v[row[:2]].astype(np.float64)  # [S, D]
@@ -146,4 +189,5 @@ def _output(trace, row, key):
     norms = lengths(weighted[None], own)[0]  # [S], without the vectors [S, E] themselves
     share = norms[key] / norms.sum() if norms.any() else np.nan
     contribution = weighted[key] @ own.T  # [E]
-    return step | {"contribution": contribution, "norm": float(np.linalg.norm(contribution)), "share": float(share)}
+    step |= {"contribution": contribution, "norm": float(np.linalg.norm(contribution)), "share": float(share)}
+    return step

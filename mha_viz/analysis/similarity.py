@@ -5,13 +5,23 @@ both: 0 for equal maps, 1 for maps without a key in common (``jensen_shannon``; 
 BERT Look At?, 2019, section 6). A row with a single key is equal in all heads and draws the mean towards 0.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mha_viz.analysis.difference import real_queries
 from mha_viz.analysis.information import jensen_shannon
+from mha_viz.analysis.layers import Traces, traces_of
 from mha_viz.core.rules import whole
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+    from mha_viz.core.trace import Trace
+
 
 AT_ONCE = 2**18  # numbers in a piece of work: memory stays small, and what fits into a cache is done soonest
 
@@ -35,7 +45,7 @@ class HeadsLike:
     notes: tuple[str, ...]
 
 
-def head_distances(trace, item):
+def head_distances(trace: Trace, item: int) -> Float[np.ndarray, "H H"]:
     """[H, H] float64: the distance of every head from every other in batch item ``item``; NaN where it has no real query."""
     rows = trace.probabilities[item][:, real_queries(trace, item)]  # [H, R, S]
     H = len(rows)
@@ -45,14 +55,14 @@ def head_distances(trace, item):
     return distances if rows.shape[1] else np.full((H, H), np.nan)
 
 
-def heads_like(traces, trace, head, item, count=10):
+def heads_like(traces: Traces, trace: int, head: int, item: int, count: int = 10) -> HeadsLike:
     """The ``count`` heads that are nearest to head ``head`` of ``traces[trace]`` in batch item ``item``, as HeadsLike.
 
     ``traces`` is a Recording or a sequence of Traces. Of equally near heads the first by Trace and head come first. Traces without
     such an item, with maps of another size, or without a query that is real in both are passed over and noted. Raises Wrong for a
     ``trace``, ``head`` or ``item`` that there is not.
     """
-    traces = getattr(traces, "traces", traces)
+    traces = traces_of(traces)
     own = traces[whole("trace", trace, 0, len(traces) - 1)]
     N, H, L, S = own.probabilities.shape
     whole("head", head, 0, H - 1)
@@ -77,7 +87,7 @@ def heads_like(traces, trace, head, item, count=10):
     return HeadsLike(tuple(sorted(found, key=lambda alike: alike.distance)[:count]), tuple(notes))
 
 
-def _distances(row, rows):
+def _distances(row: Float[np.ndarray, "R S"], rows: Float[np.ndarray, "K R S"]) -> Float[np.ndarray, " K"]:
     """[K]: the distances of one head's rows [R, S] from those of K heads [K, R, S], a few queries at a time."""
     R, S = row.shape
     step = max(AT_ONCE // max(S * len(rows), 1), 1)

@@ -13,9 +13,13 @@ Which keys a row may see is the mask's to say. Of finished maps alone nobody kno
 every head gives it exactly 0 (see ``trace_of_maps``).
 """
 
-from collections.abc import Callable
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -23,40 +27,63 @@ import numpy as np
 from mha_viz.analysis.causes import spans
 from mha_viz.analysis.difference import difference_from_average, real_queries
 from mha_viz.analysis.information import entropy_of
-from mha_viz.analysis.norms import head_outputs, lengths, why_no_norms
+from mha_viz.analysis.norms import head_outputs, lengths, out_weight, why_no_norms
 from mha_viz.analysis.parts import in_parts
 from mha_viz.core.arrays import read_only
 from mha_viz.core.rules import one_of
 from mha_viz.core.tokens import Tokens
+from mha_viz.core.trace import Trace
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int, Num
+
 
 HIDING = -10_000  # an added bias below this, −1e9 or the smallest float, is a hidden key spelled as a number
 
-_known = WeakKeyDictionary()  # Trace → {(item, name of a statistic): [H]}; each rerun of a page asks for the same ones again
+_known: WeakKeyDictionary[Trace, dict[tuple[int, str], np.ndarray]] = (
+    WeakKeyDictionary()
+)  # (item, statistic) → [H]; each rerun of a page asks for the same ones again
+
+
+Totals: TypeAlias = "tuple[Float[np.ndarray, ' H'], Num[np.ndarray, ' H']]"  # the sum over some rows, and how many they are
+Need = Literal["positions", "norms", "choice"]
+Function = TypeVar("Function", bound=Callable[..., object])
 
 
 @dataclass(frozen=True)
-class Statistic:
-    """A number about a head: its ``label``, its ``meaning`` in a line with the formula, its ``unit``, and the ``function`` from
-    (trace, item) to [H]; of one ``by_rows``, from Rows to its total and count over these, [H] each, whose quotient it is, so that rows
-    may go by in parts (``mha_viz.analysis.streamed``). The unit "%" belongs to values from 0 to 1, shown times 100; "tokens" to
-    distances between positions.
+class Statistic(ABC, Generic[Function]):
+    """A number about a head: its ``label``, its ``meaning`` in a line with the formula, its ``unit``, and the ``function`` that computes
+    it. The unit "%" belongs to values from 0 to 1, shown times 100; "tokens" to distances between positions.
 
-    For ``why_not``: ``needs`` names what there must be, "positions", "norms" or "choice" (rows that see more than one key), and
-    ``otherwise`` says what a head without a value lacks where all that is there."""
+    For ``why_not``: ``needs`` names what there must be, "choice" being rows that see more than one key, and ``otherwise`` says what a
+    head without a value lacks where all that is there."""
 
     label: str
     meaning: str
-    unit: str
-    function: Callable
-    needs: tuple[str, ...] = ()
+    unit: Literal["%", "tokens"]
+    function: Function
+    needs: tuple[Need, ...] = ()
     otherwise: str = ""
-    by_rows: bool = True
 
-    def of(self, trace, item):
-        """[H]: its value for each head over the real queries of batch item ``item``."""
-        if not self.by_rows:
-            return self.function(trace, item)
-        return divided(*np.sum([self.function(rows) for rows in Rows.parts(trace, item)], axis=0))
+    @abstractmethod
+    def of(self, trace: Trace, item: int) -> Float[np.ndarray, " H"]:
+        """Its value for each head over the real queries of batch item ``item``; NaN where it has none."""
+
+
+class AtOnce(Statistic[Callable[[Trace, int], np.ndarray]]):
+    """A Statistic whose ``function`` takes (trace, item) and gives the values [H] themselves."""
+
+    def of(self, trace: Trace, item: int) -> Float[np.ndarray, " H"]:
+        return self.function(trace, item)
+
+
+class ByRows(Statistic[Callable[["Rows"], Totals]]):
+    """A Statistic whose ``function`` takes Rows and gives its total and count over these, whose quotient it is: rows may go by in parts
+    (``mha_viz.analysis.streamed``)."""
+
+    def of(self, trace: Trace, item: int) -> Float[np.ndarray, " H"]:
+        totals, counts = zip(*(self.function(rows) for rows in Rows.parts(trace, item)), strict=True)
+        return divided(np.sum(totals, axis=0), np.sum(counts, axis=0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,26 +96,28 @@ class Rows:
 
     tokens: Tokens
     item: int
-    queries: np.ndarray
-    p: np.ndarray
-    seen: np.ndarray
-    reachable: np.ndarray
+    queries: Int[np.ndarray, " R"]
+    p: Float[np.ndarray, "H R S"]
+    seen: Bool[np.ndarray, "H R S"]
+    reachable: Bool[np.ndarray, " S-extra"]
 
     @classmethod
-    def of(cls, trace, item, heads=slice(None)):
+    def of(cls, trace: Trace, item: int, heads: slice = slice(None)) -> Rows:
         """All rows of these ``heads``, a slice of them, at once."""
         queries = np.flatnonzero(real_queries(trace, item))  # [R]
         return cls._of(trace, item, heads, queries, _reachable(trace, item))
 
     @classmethod
-    def parts(cls, trace, item):
+    def parts(cls, trace: Trace, item: int) -> Iterator[Rows]:
         """All rows of all heads, as many at once as are read at a time."""
         queries, reachable = np.flatnonzero(real_queries(trace, item)), _reachable(trace, item)
         for some in in_parts(queries, trace.probabilities[item, :, 0].size):
             yield cls._of(trace, item, slice(None), some, reachable)
 
     @classmethod
-    def _of(cls, trace, item, heads, queries, reachable):
+    def _of(
+        cls, trace: Trace, item: int, heads: slice, queries: Int[np.ndarray, " R"], reachable: Bool[np.ndarray, " S-extra"]
+    ) -> Rows:
         return cls(
             trace.tokens,
             item,
@@ -99,22 +128,23 @@ class Rows:
         )
 
     @cached_property
-    def choice(self):
+    def choice(self) -> Bool[np.ndarray, "H R"]:
         """[H, R] bool: rows that see more than one key."""
-        return self.seen.sum(axis=-1) > 1
+        several: Bool[np.ndarray, "H R"] = self.seen.sum(axis=-1) > 1
+        return several
 
     @property
-    def num_keys(self):
+    def num_keys(self) -> int:
         """How many columns are positions, the extra ones not."""
         return len(self.reachable)
 
     @property
-    def position(self):
+    def position(self) -> Int[np.ndarray, " R"] | None:
         """[R] the key at which each query stands; None where queries and keys share no positions."""
         return None if self.tokens.positions is None else self.tokens.positions[self.queries]
 
 
-def _seen(trace, item, heads, queries):
+def _seen(trace: Trace, item: int, heads: slice, queries: Int[np.ndarray, " R"]) -> Bool[np.ndarray, "H R S"]:
     """[H, R, S] bool: the keys that these queries may see in these heads, a slice of them."""
     seen = ~trace.mask[item, heads][:, queries]  # [H, R, S]
     if trace.mask_bias is not None:
@@ -122,7 +152,7 @@ def _seen(trace, item, heads, queries):
     return seen
 
 
-def _reachable(trace, item):
+def _reachable(trace: Trace, item: int) -> Bool[np.ndarray, " S-extra"]:
     """[S without extra] bool: positions that any real query may see."""
     queries, found = np.flatnonzero(real_queries(trace, item)), np.zeros(trace.num_positions, bool)
     for some in in_parts(queries, trace.probabilities[item, :, 0].size):
@@ -130,7 +160,7 @@ def _reachable(trace, item):
     return found
 
 
-def entropy(rows):
+def entropy(rows: Rows) -> Totals:
     """0 (one key) to 1 (all alike): −Σ p log p / log n, n the columns that the row may see; mean over rows.
 
     Dividing by n makes causal rows, which see 1, 2, 3 … keys, comparable. The extra columns take weight and so count here.
@@ -140,7 +170,7 @@ def entropy(rows):
     return _sum(np.minimum(entropy_of(rows.p) / most, 1), rows.choice)  # rounding may reach beyond 1
 
 
-def distance(rows):
+def distance(rows: Rows) -> Totals:
     """In tokens: how far a unit of weight reaches, Σ p |i − j| / Σ p over rows i and positions j.
 
     Vig & Belinkov, Analyzing the Structure of Attention in a Transformer Language Model, 2019, section 4.3 (attention distance).
@@ -152,22 +182,22 @@ def distance(rows):
     return np.einsum("hrs,rs->h", p, apart, dtype=np.float64), p.sum(axis=(1, 2), dtype=np.float64)  # [H] each
 
 
-def previous(rows):
+def previous(rows: Rows) -> Totals:
     """0 to 1: weight on the key just before the query's own, mean over the rows that may see it (Clark et al. 2019, 3.1)."""
     return _beside(rows, -1)
 
 
-def following(rows):
+def following(rows: Rows) -> Totals:
     """0 to 1: weight on the key just after the query's own, mean over the rows that may see it; NaN when causal."""
     return _beside(rows, +1)
 
 
-def itself(rows):
+def itself(rows: Rows) -> Totals:
     """0 to 1: weight on the query's own position, mean over the rows that may see it."""
     return _beside(rows, 0)
 
 
-def first(rows):
+def first(rows: Rows) -> Totals:
     """0 to 1: weight on the first token, the attention sink, mean over the rows that may see it.
 
     The first token is the first that any real query may see, so that left padding is not mistaken for it. Its own row is left
@@ -177,7 +207,7 @@ def first(rows):
     return _weight_on(rows, key, key >= 0 if rows.position is None else rows.position != key)
 
 
-def confidence(rows):
+def confidence(rows: Rows) -> Totals:
     """0 to 1: the largest weight of a row, mean over rows.
 
     Voita et al., Analyzing Multi-Head Self-Attention, 2019, section 4: the largest weight aside from the end-of-sentence token,
@@ -186,7 +216,7 @@ def confidence(rows):
     return _sum(rows.p[..., : rows.num_keys].max(axis=-1), rows.choice)
 
 
-def induction(rows):
+def induction(rows: Rows) -> Totals:
     """0 to 1: weight on what followed the query's own token before, Σ p over its targets, mean over rows that may see one.
 
     The targets of query i are the positions j + 1 where an earlier j < i holds the same text: a head that looks there can repeat
@@ -209,7 +239,7 @@ def induction(rows):
     return _sum(weight, rows.choice & target.any(axis=-1))
 
 
-def contribution(trace, item):
+def contribution(trace: Trace, item: int) -> Float[np.ndarray, " H"]:
     """[H], their sum 1: the length of what a head adds to the output, ‖Σ p v · Wᴼ_h‖, mean over rows, as a share of all heads'.
 
     Wᴼ_h are the columns of the output projection that belong to head h; its bias belongs to none. Lengths say nothing of
@@ -220,23 +250,22 @@ def contribution(trace, item):
     queries = real_queries(trace, item)  # [L]
     if why_no_norms(trace) or not queries.any():
         return np.full(H, np.nan)
-    added = lengths(head_outputs(trace, item)[:, queries], trace.out_proj[0]).mean(axis=1)  # [H]
+    added = lengths(head_outputs(trace, item)[:, queries], out_weight(trace)).mean(axis=1)  # [H]
     return divided(added, np.full(H, added.sum())) if np.isfinite(added).all() else np.full(H, np.nan)
 
 
-STATISTICS = {
-    "difference": Statistic(
+STATISTICS: dict[str, AtOnce | ByRows] = {
+    "difference": AtOnce(
         "differs from average",
         "Jensen–Shannon divergence from the average of all heads, in % of ln 2",
         "%",
         difference_from_average,
-        by_rows=False,
     ),
-    "entropy": Statistic(
+    "entropy": ByRows(
         "entropy", "−Σ p log p / log n, n = keys the row may see: 0 % one key, 100 % all alike", "%", entropy, ("choice",)
     ),
-    "confidence": Statistic("largest weight", "max p, the mean over rows: how sure the head is", "%", confidence, ("choice",)),
-    "distance": Statistic(
+    "confidence": ByRows("largest weight", "max p, the mean over rows: how sure the head is", "%", confidence, ("choice",)),
+    "distance": ByRows(
         "distance",
         "Σ p |i − j| / Σ p: how far the weight reaches",
         "tokens",
@@ -244,7 +273,7 @@ STATISTICS = {
         ("positions", "choice"),
         "all weight is on columns that are no position",
     ),
-    "previous": Statistic(
+    "previous": ByRows(
         "previous token",
         "p on key i − 1, over rows that may see it",
         "%",
@@ -252,7 +281,7 @@ STATISTICS = {
         ("positions", "choice"),
         "no query with a choice may see the key before its own",
     ),
-    "self": Statistic(
+    "self": ByRows(
         "own token",
         "p on key i, over rows that may see it",
         "%",
@@ -260,7 +289,7 @@ STATISTICS = {
         ("positions", "choice"),
         "no query with a choice may see its own position",
     ),
-    "next": Statistic(
+    "next": ByRows(
         "next token",
         "p on key i + 1, over rows that may see it",
         "%",
@@ -268,7 +297,7 @@ STATISTICS = {
         ("positions", "choice"),
         "no query with a choice may see the key after its own, as in causal attention",
     ),
-    "first": Statistic(
+    "first": ByRows(
         "first token",
         "p on the first real key (attention sink), its own row left out",
         "%",
@@ -276,7 +305,7 @@ STATISTICS = {
         ("choice",),
         "no query with a choice but its own may see the first key",
     ),
-    "induction": Statistic(
+    "induction": ByRows(
         "induction",
         "p on what followed the same token before, over rows that may see that",
         "%",
@@ -284,19 +313,18 @@ STATISTICS = {
         ("positions", "choice"),
         "no token repeats so that a later query may see what followed the earlier one",
     ),
-    "contribution": Statistic(
+    "contribution": AtOnce(
         "contribution",
         "‖head output · Wᴼ‖, the mean over rows, as a share of all heads’",
         "%",
         contribution,
         ("norms",),
         "what the heads add to the output has no finite length above 0",
-        by_rows=False,
     ),
 }
 
 
-def statistic(trace, item, name):
+def statistic(trace: Trace, item: int, name: str) -> Float[np.ndarray, " H"]:
     """[H]: the statistic ``name`` of STATISTICS of every head over the real queries of batch item ``item``; NaN where it has no
     meaning: so in a head that is off (zero), which gives no weight, though it still contributes nothing, 0. Raises Wrong for a name
     that there is not. Computed once for each Trace: read-only. Of a Trace that shows what is in sight of a longer one it is what ``know``
@@ -309,31 +337,31 @@ def statistic(trace, item, name):
     return known[item, name]
 
 
-def know(trace, item, values):
+def know(trace: Trace, item: int, values: Mapping[str, Float[np.ndarray, " H"]]) -> None:
     """Let ``statistic`` say these ``values``, [H] by name, of a Trace whose maps are not those that they are read from."""
     known = _known.setdefault(trace, {})
     for name, found in values.items():
         known[item, name] = _meant(trace, name, found)
 
 
-def _meant(trace, name, values):
+def _meant(trace: Trace, name: str, values: Float[np.ndarray, " H"]) -> Float[np.ndarray, " H"]:
     """[H], read-only: these ``values`` of a statistic where it has a meaning, of heads that are off (zero) contribution alone."""
     if name != "contribution":
         values = np.where(np.isin(np.arange(len(values)), silent(trace)), np.nan, values)
     return read_only(values)
 
 
-def is_known(trace, item, name):
+def is_known(trace: Trace, item: int, name: str) -> bool:
     """True where ``statistic`` has been told or has computed it, or can compute it from the maps that are there."""
     return trace.tokens.sight is None or (item, name) in _known.get(trace, {})
 
 
-def silent(trace):
+def silent(trace: Trace) -> list[int]:
     """The heads that are off (zero), by number."""
     return [head for head, way in trace.off if way == "zero"]
 
 
-def why_not(trace, item, name):
+def why_not(trace: Trace, item: int, name: str) -> str | None:
     """Why the statistic ``name`` has no value (NaN), for one head or all, in batch item ``item``: a sentence without its full stop.
 
     None where every head has a value. Of several reasons the first.
@@ -367,7 +395,7 @@ def why_not(trace, item, name):
     return f"{where}{how.otherwise}"
 
 
-def _why_none_counts(trace, item):
+def _why_none_counts(trace: Trace, item: int) -> str:
     """Why no query of an item counts: padding, no key left, or numbers that are not finite, whichever there are."""
     padding, undefined, nonfinite = (
         trace.query_padding[item],
@@ -384,36 +412,37 @@ def _why_none_counts(trace, item):
 
 
 @lru_cache(maxsize=4)
-def _texts_by_number(tokens, item):
+def _texts_by_number(tokens: Tokens, item: int) -> tuple[Int[np.ndarray, " S-extra"], Int[np.ndarray, " L"]]:
     """Keys [S without extra] and queries [L] as numbers that are equal where texts are; −1 for a query whose text no position has."""
-    numbers = {}
+    numbers: dict[str, int] = {}
     positions = tokens.keys[item][: len(tokens.keys[item]) - tokens.extra]
     keys = np.array([numbers.setdefault(text, len(numbers)) for text in positions])
     return keys, np.array([numbers.get(text, -1) for text in tokens.queries[item]], int)
 
 
-def _beside(rows, offset):
+def _beside(rows: Rows, offset: int) -> Totals:
     if rows.position is None:
         return _nothing(rows)
     return _weight_on(rows, rows.position + offset, True)
 
 
-def _weight_on(rows, key, counts):
+def _weight_on(rows: Rows, key: Int[np.ndarray, " R"], counts: Bool[np.ndarray, " R"] | bool) -> Totals:
     """Weight on position ``key`` [R] of each row, of the rows that count ([R] bool), may see it and have a choice."""
     inside = (key >= 0) & (key < rows.num_keys)  # [R]
     row, key = np.arange(len(key)), np.where(inside, key, 0)
     return _sum(rows.p[:, row, key], rows.choice & rows.seen[:, row, key] & inside & counts)
 
 
-def _sum(values, counts):
+def _sum(values: Float[np.ndarray, "H R"], counts: Bool[np.ndarray, "H R"]) -> Totals:
     """[H] each: the sum over R of [H, R] where ``counts`` [H, R], and how many do."""
     return values.sum(axis=1, where=counts, dtype=np.float64), counts.sum(axis=1)
 
 
-def _nothing(rows):
+def _nothing(rows: Rows) -> Totals:
     return np.zeros(len(rows.p)), np.zeros(len(rows.p))
 
 
-def divided(total, count):
+def divided(total: Float[np.ndarray, " H"], count: Num[np.ndarray, " H"]) -> Float[np.ndarray, " H"]:
     """[H]: total / count, NaN where nothing counts."""
-    return np.divide(total, count, out=np.full(len(total), np.nan), where=count > 0)  # [H]
+    quotient: Float[np.ndarray, " H"] = np.divide(total, count, out=np.full(len(total), np.nan), where=count > 0)
+    return quotient

@@ -4,15 +4,27 @@ What they mean is said in ``mha_viz.analysis.statistics``. Those that need rows 
 head is from the average in the pass over all heads at once.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 import torch
 
 from mha_viz.analysis.norms import lengths, why_no_norms
-from mha_viz.analysis.statistics import HIDING, STATISTICS, Rows, divided
+from mha_viz.analysis.statistics import HIDING, STATISTICS, ByRows, Rows, divided
 from mha_viz.core.attend import call_of
 
-STREAMED = tuple(name for name, how in STATISTICS.items() if how.by_rows)
-ANY = STREAMED[0]  # who wants one of them has all of them read
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
+    from torch import Tensor
+
+    from mha_viz.core.long import Block
+    from mha_viz.core.trace import Trace
+
+
+STREAMED = {name: how for name, how in STATISTICS.items() if isinstance(how, ByRows)}
+ANY = next(iter(STREAMED))  # who wants one of them has all of them read
 CELLS = 2**20  # masks are looked through so many cells at a time
 
 
@@ -20,15 +32,16 @@ class Streamed:
     """What the rows of one batch ``item`` of a ``trace`` with q and k say, as far as they have gone by: ``read`` hears those of one head
     after another, as ``mha_viz.core.long.pooling`` tells it."""
 
-    def __init__(self, trace, item):
+    def __init__(self, trace: Trace, item: int) -> None:
         self.trace, self.item = trace, item
         self.call = call_of(trace)
         self.mask = self.call.mask.alone(item)
         self.reachable = self._reachable()
-        self.sums = {}  # head → name → [2, 1], total and count
+        self.sums: dict[int, dict[str, np.ndarray]] = {}  # head → name → [2, 1], total and count
         self.added = np.full(trace.shape[1], np.nan)  # [H] what each adds to the output, summed over rows
 
-    def read(self, head, block):
+    def read(self, head: int | None, block: Block) -> None:
+        assert head is not None  # one after another go by
         allowed, real = self._allowed(block.start, block.start + len(block.p))  # [1|H, n, S], [n]
         if not self.mask.extra:  # what lies behind the last key that any of these rows may see changes nothing
             allowed = allowed[..., : max(block.first + block.p.shape[1], 1)]  # the largest of no weights is none
@@ -46,13 +59,14 @@ class Streamed:
             self.reachable[: allowed.shape[-1]],
         )
         so_far = self.sums.setdefault(head, dict.fromkeys(STREAMED, np.zeros((2, 1))))
-        for name in STREAMED:
-            so_far[name] = so_far[name] + np.array(STATISTICS[name].function(rows))  # [2, 1]
+        for name, how in STREAMED.items():
+            so_far[name] = so_far[name] + np.array(how.function(rows))  # [2, 1]
         if why_no_norms(self.trace) is None:
             self._add(head, p[0])
 
-    def _add(self, head, p):
+    def _add(self, head: int, p: Float[np.ndarray, "R S"]) -> None:
         """What a head adds to the output in rows p [R, S]."""
+        assert self.call.v is not None and self.call.out_weight is not None  # as ``why_no_norms`` tells
         v, W = self.call.v[self.item], self.call.out_weight  # [G, S, D], [E, H·D]
         H, D = len(self.added), v.shape[2]
         values = torch.tensor(v[head * len(v) // H, : p.shape[1]])  # [S, D] as far as the rows go
@@ -61,22 +75,22 @@ class Streamed:
         self.added[head] = np.nan_to_num(self.added[head]) + added
 
     @property
-    def values(self):
+    def values(self) -> dict[str, Float[np.ndarray, " H"]]:
         """[H] by name, once the rows of all heads have gone by; NaN where a statistic has no meaning."""
         H = len(self.added)
         found = {name: np.array([divided(*self.sums[head][name])[0] for head in range(H)]) for name in STREAMED}
         usable = np.isfinite(self.added).all() and self.added.any()
         return found | {"contribution": self.added / self.added.sum() if usable else np.full(H, np.nan)}
 
-    def _allowed(self, start, stop):
+    def _allowed(self, start: int, stop: int) -> tuple[Bool[np.ndarray, "#H n S"], Bool[np.ndarray, " n"]]:
         """[1|H, n, S] bool, the keys that these queries may see in each head, and [n] bool, which of them are real."""
         allowed = ~self.mask.hidden(start, stop)[0]  # [1|H, n, S]
         real = allowed.any(axis=-1).all(axis=0) & ~self.trace.query_padding[self.item, start:stop]
-        if self.mask.bias is not None:
-            allowed = allowed & (self.mask.added(start, stop)[0] > HIDING)
+        if self.mask.bias is not None and (added := self.mask.added(start, stop)) is not None:
+            allowed = allowed & (added[0] > HIDING)
         return allowed, real
 
-    def _reachable(self):
+    def _reachable(self) -> Bool[np.ndarray, " S-extra"]:
         """[S without extra] bool: positions that any real query may see. From the last query on: of causal ones it sees the most."""
         mask = self.mask
         found, L = np.zeros(mask.num_keys, bool), mask.num_queries
@@ -94,12 +108,12 @@ class Apart:
     """How far each head is from the average of all, of the rows of one batch ``item`` that have gone by: ``read`` hears those of all
     heads at once, as ``mha_viz.core.long.averaging`` tells it."""
 
-    def __init__(self, trace, item):
+    def __init__(self, trace: Trace, item: int) -> None:
         self.padding, self.H = trace.query_padding[item], trace.shape[1]
         self.sums, self.count = np.zeros(self.H), 0
 
-    def read(self, _, block):
-        blank = block.blank.any(axis=0)  # [n]
+    def read(self, _: int | None, block: Block) -> None:
+        blank: Bool[np.ndarray, " n"] = np.any(block.blank, axis=0)
         real = ~(blank | self.padding[block.start : block.start + len(blank)])  # [n]
         self.count += int(real.sum())
         p = torch.from_numpy(block.p)  # [H, n, seen]
@@ -111,11 +125,12 @@ class Apart:
             self.sums[head] += float(between.sum(dtype=torch.float64))
 
     @property
-    def values(self):
+    def values(self) -> Float[np.ndarray, " H"]:
         """[H]: the difference from the average, 0 to 1, once all rows have gone by; NaN where no row is real."""
-        return np.clip(divided(self.sums / np.log(2), np.full(self.H, self.count)), 0, 1)
+        values: Float[np.ndarray, " H"] = np.clip(divided(self.sums / np.log(2), np.full(self.H, self.count)), 0, 1)
+        return values
 
 
-def _entropy(p):
+def _entropy(p: Float[Tensor, "R S"]) -> Float[Tensor, " R"]:
     """[R] nats of rows p [R, S]. torch.special.entr takes three times as long."""
     return -(p * p.clamp(min=torch.finfo(p.dtype).tiny).log()).sum(dim=-1)

@@ -1,7 +1,10 @@
 """Every head of every layer in one table: what it does, by each statistic."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
+from mha_viz.analysis.layers import Traces, traces_of
 from mha_viz.analysis.statistics import STATISTICS, statistic
 from mha_viz.core.rules import whole
 
@@ -25,13 +28,13 @@ class HeadTable:
     notes: tuple[str, ...]
 
 
-def head_table(traces, item):
+def head_table(traces: Traces, item: int) -> HeadTable:
     """The HeadTable of batch item ``item`` in a Recording, or in any sequence of Traces.
 
     Traces without such an item are passed over and noted. Each statistic is computed once for each Trace, whoever asks for it.
     """
     whole("item", item, 0)
-    rows, notes, traces = [], [], getattr(traces, "traces", traces)
+    rows, notes, traces = [], [], traces_of(traces)
     named = next((trace.tokens.item_name(item) for trace in traces if item < len(trace.undefined)), f"batch item {item}")
     for i, trace in enumerate(traces):
         N, H = trace.undefined.shape[:2]

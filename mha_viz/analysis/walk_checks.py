@@ -1,10 +1,19 @@
 """What has to hold of one query that is followed through a layer, and what each head brings to its output."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mha_viz.analysis.norms import out_weight
 from mha_viz.core.maps import CLOSE
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
+
+    from mha_viz.core.trace import Trace
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,9 +28,10 @@ class Check:
     holds: bool | None
 
 
-def head_parts(trace, item, query):
+def head_parts(trace: Trace, item: int, query: int) -> Float[np.ndarray, "parts E"]:
     """[H, E], or [H + 1, E] with the bias of the output projection last: what each head brings to the output row of ``query``, in
     float64. Concat(head_0, …) W^O = Σ head_h W^O_h, with W^O_h the D rows of W^O that meet head h: to concatenate and mix is to sum."""
+    assert trace.out_proj is not None  # an output is known
     weight, bias = trace.out_proj  # [E, H·D], [E] or None
     H, D = trace.head_outputs.shape[1], trace.head_outputs.shape[3]
     by_head = weight.astype(np.float64).reshape(len(weight), H, D)  # [E, H, D]
@@ -29,13 +39,13 @@ def head_parts(trace, item, query):
     return parts if bias is None else np.vstack([parts, bias])  # [H + 1, E]
 
 
-def checks_of(trace, item, query):
+def checks_of(trace: Trace, item: int, query: int) -> tuple[Check, ...]:
     """A Check for each thing that has to hold of this query: the tutorial's list, as far as one row shows it and it is known."""
     N, _, L, _ = trace.weights.shape
     limit = CLOSE[trace.dtype] if not trace.has("q") or trace.dtype in ("float16", "bfloat16") else 1e-5
     checks = []
     if trace.has("output"):
-        found, wanted = trace.output.shape, (N, L, len(trace.out_proj[0]))
+        found, wanted = trace.output.shape, (N, L, len(out_weight(trace)))
         checks.append(Check("shape", f"output {list(found)}, wanted [N, L, E] = {list(wanted)}", None, None, found == wanted))
     if trace.batch is not None:
         finite = bool(np.isfinite(trace.batch.query[item]).all())
@@ -62,7 +72,7 @@ def checks_of(trace, item, query):
     return tuple(checks)
 
 
-def _mask_check(trace, rows, hidden):
+def _mask_check(trace: Trace, rows: Float[np.ndarray, "H S"], hidden: Bool[np.ndarray, "H S"]) -> Check:
     """Whether the keys that are ``hidden`` [H, S] from a query have no weight in its ``rows`` [H, S]."""
     name = "padding and masks"
     if not trace.has("q"):

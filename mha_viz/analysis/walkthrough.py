@@ -1,11 +1,22 @@
 """One query followed through a layer, step by step: every tensor that a step takes or makes, by name and with its axes named."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
 from mha_viz.analysis.walk_checks import Check, checks_of, head_parts
 from mha_viz.settings.steps import STEPS
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Shaped
+
+    from mha_viz.core.batch import Batch
+    from mha_viz.core.layer import Layer
+    from mha_viz.core.trace import Trace
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +32,9 @@ class Axis:
     block: int | None = None
 
 
+Kind: TypeAlias = Literal["signed", "weight"]
+
+
 @dataclass(frozen=True, eq=False)
 class Tensor:
     """What is drawn of one tensor: ``values`` [rows, columns], with a row of 1 for a vector.
@@ -34,17 +48,17 @@ class Tensor:
 
     symbol: str
     words: str
-    values: np.ndarray
+    values: Float[np.ndarray, "rows columns"]
     axes: tuple[Axis | None, Axis]
-    shape: dict
-    kind: str = "signed"
-    hidden: np.ndarray | None = None
-    undefined: np.ndarray | None = None
+    shape: dict[str, int]
+    kind: Kind = "signed"
+    hidden: Bool[np.ndarray, "rows columns"] | None = None
+    undefined: Bool[np.ndarray, " rows"] | None = None
     row: int | None = None
     column: int | None = None
     columns: tuple[int, int] | None = None
 
-    def alone(self, row):
+    def alone(self, row: int) -> bool:
         """True where a row's NaN comes of a query without a key."""
         return self.undefined is not None and bool(self.undefined[row])
 
@@ -62,17 +76,17 @@ class Walk:
     query: int
     key: int
     shown: int
-    tensors: dict
+    tensors: dict[str, tuple[Tensor, ...]]
     checks: tuple[Check, ...]
-    missing: dict
+    missing: dict[str, str]
 
     @property
-    def steps(self):
+    def steps(self) -> tuple[str, ...]:
         """The names of the steps that this call has, in order: dropout only where it falls."""
         return tuple(name for name in STEPS if name in self.tensors)
 
 
-def walk(trace, item, head, query, key, shown=0):
+def walk(trace: Trace, item: int, head: int | None, query: int, key: int, shown: int = 0) -> Walk:
     """The Walk of ``query`` to the output, through one ``head`` or, where that is None, all of them.
 
     Everything that the Trace holds is shown as it holds it; what lies between (q · k before the scale, exponentials, what each key and
@@ -87,7 +101,7 @@ def walk(trace, item, head, query, key, shown=0):
     return Walk(item, head, query, key, follow.shown, tensors, checks_of(trace, item, query), missing)
 
 
-def _missing(trace):
+def _missing(trace: Trace) -> dict[str, str]:
     """{step: why it is left out} of the steps that need what this Trace does not know."""
     needs = {
         ("input",): (trace.batch is not None, "What went into the layer is not known here."),
@@ -106,7 +120,7 @@ def _missing(trace):
 class _Follow:
     """The tensors of each step, a method each, of one query on its way."""
 
-    def __init__(self, trace, item, head, query, key, shown):
+    def __init__(self, trace: Trace, item: int, head: int | None, query: int, key: int, shown: int) -> None:
         N, H, L, S = trace.weights.shape
         self.trace, self.item, self.head, self.query_at, self.key_at, self.shown = trace, item, head, query, key, shown
         self.heads = slice(None) if head is None else slice(head, head + 1)  # H of them, or one
@@ -115,17 +129,29 @@ class _Follow:
         self.key_axis, self.query_axis = Axis("S", "key", trace.key_tokens[item]), Axis("L", "query", trace.query_tokens[item])
         self.per_head, self.embed = Axis("D", "dimension"), Axis("E", "dimension")
         self.sizes = {"N": N, "H": H, "L": L, "S": S}
-        self.of_map = {"shape": self.sizes, "axes": (self.rows, self.key_axis), "column": key, "row": self.row}
 
-    def shape(self, letters, **more):
+    def shape(self, letters: str, **more: int) -> dict[str, int]:
         """The axes of a tensor by letter, with their sizes."""
         return {letter: (self.sizes | more)[letter] for letter in letters}
 
-    def at(self, array):
+    def at(self, array: Shaped[np.ndarray, "N H L ..."]) -> Shaped[np.ndarray, "#H ..."]:
         """The rows of the followed query, [H|1, …], of an array [N, H, L, …]."""
         return array[self.item, self.heads, self.query_at]
 
-    def of_source(self, array, words, symbol):
+    def of_map(
+        self,
+        symbol: str,
+        words: str,
+        values: Float[np.ndarray, "#H S"],
+        kind: Kind = "signed",
+        hidden: Bool[np.ndarray, "#H S"] | None = None,
+        undefined: Bool[np.ndarray, " #H"] | None = None,
+    ) -> Tensor:
+        """The Tensor of rows of the followed query, one of each head that is followed."""
+        axes = self.rows, self.key_axis
+        return Tensor(symbol, words, values, axes, self.sizes, kind, hidden, undefined, row=self.row, column=self.key_at)
+
+    def of_source(self, array: Float[np.ndarray, "N H S D"], words: str, symbol: str) -> Tensor:
         """[S, D] of one head, or [S, H·D] with all heads side by side, of an array [N, H, S, D]."""
         D = array.shape[3]
         shape = self.shape("NHSD", D=D)
@@ -135,7 +161,7 @@ class _Follow:
         axes = self.key_axis, Axis("H·D", "dimension", block=D)
         return Tensor(symbol, f"{words}, heads side by side", flat, axes, shape, row=self.key_at)
 
-    def one_token(self):
+    def one_token(self) -> tuple[Tensor, ...]:
         """The token that is followed, where it is known."""
         if self.trace.batch is None:
             return ()
@@ -143,9 +169,21 @@ class _Follow:
         shape = self.shape("NLE", E=x.shape[1])
         return (Tensor("xᵢ", "the token that is followed", x[[self.query_at]], (None, self.embed), shape),)
 
-    def input(self):
-        trace, batch = self.trace, self.trace.batch
-        x, source = batch.query[self.item], ()  # [L, E]
+    @property
+    def batch(self) -> Batch:
+        """What went in: the steps that show it are left out where it is not known."""
+        assert self.trace.batch is not None
+        return self.trace.batch
+
+    @property
+    def layer(self) -> Layer:
+        """The layer: the steps that show it are left out where it is not known."""
+        assert self.trace.layer is not None
+        return self.trace.layer
+
+    def input(self) -> tuple[Tensor, ...]:
+        trace, batch = self.trace, self.batch
+        x, source = batch.query[self.item], tuple[Tensor, ...]()  # [L, E]
         shape = self.shape("NLE", E=x.shape[1])
         tokens = Tensor(
             "X", "the tokens of this batch item, one a row", x, (self.query_axis, self.embed), shape, row=self.query_at
@@ -154,13 +192,13 @@ class _Follow:
             read = Axis(
                 "S", "key", trace.key_tokens[self.item][: trace.num_positions]
             )  # without the extra columns, which are no tokens
-            shape = {"N": self.sizes["N"], "S": trace.num_positions, "kdim": trace.layer.kdim}
+            shape = {"N": self.sizes["N"], "S": trace.num_positions, "kdim": self.layer.kdim}
             axes = read, Axis("kdim", "dimension")
             source = (Tensor("Y", "the source: keys are made of it", batch.key[self.item], axes, shape),)
         return (*self.one_token(), *source, tokens)
 
-    def configure(self):
-        layer = self.trace.layer
+    def configure(self) -> tuple[Tensor, ...]:
+        layer = self.layer
         E, D = layer.embed_dim, layer.head_dim
         part = slice(None) if self.head is None else slice(self.head * D, (self.head + 1) * D)
         columns = Axis("H·D", "dimension", block=D) if self.head is None else self.per_head
@@ -181,63 +219,63 @@ class _Follow:
             )
         )
 
-    def asked(self):
+    def asked(self) -> Tensor:
         shape = self.shape("NHLD", D=self.trace.q.shape[3])
         return Tensor("q", "what this token asks", self.at(self.trace.q), (self.rows, self.per_head), shape, row=self.row)
 
-    def query(self):
+    def query(self) -> tuple[Tensor, ...]:
         return (*self.one_token(), self.asked())
 
-    def keys(self):
+    def keys(self) -> tuple[Tensor, ...]:
         return (self.of_source(self.trace.k, "what each token offers", "K"),)
 
-    def answered(self):
+    def answered(self) -> Tensor:
         q, k = self.at(self.trace.q), self.trace.k[self.item, self.heads]  # [H|1, D], [H|1, S, D]
         dots = np.einsum("hd,hsd->hs", q.astype(np.float64), k.astype(np.float64))  # [H|1, S]
-        return Tensor("q · k", "how well each key answers", dots, **self.of_map)
+        return self.of_map("q · k", "how well each key answers", dots)
 
-    def dot(self):
+    def dot(self) -> tuple[Tensor, ...]:
         return (self.asked(), *self.keys(), self.answered())
 
-    def scored(self):
+    def scored(self) -> Tensor:
         words = "q · k / √D" if by_root(self.trace) else f"q · k · {self.trace.scale:.4g}"
-        return Tensor("score", words, self.at(self.trace.scores), **self.of_map)
+        return self.of_map("score", words, self.at(self.trace.scores))
 
-    def scale(self):
+    def scale(self) -> tuple[Tensor, ...]:
         return (self.answered(), self.scored())
 
-    def masked(self):
+    def masked(self) -> Tensor:
         hidden, added = self.at(self.trace.mask), self.added()  # [H|1, S] each
         summed = self.at(self.trace.scores).astype(np.float64) + (0 if added is None else added)
         with np.errstate(invalid="ignore"):  # ∞ − ∞; NaN stays NaN: a mask hides neither
             masked = summed + np.where(hidden, -np.inf, 0)  # [H|1, S]
-        return Tensor("score + mask", "−∞ where hidden", masked, hidden=hidden, **self.of_map)
+        return self.of_map("score + mask", "−∞ where hidden", masked, hidden=hidden)
 
-    def added(self):
+    def added(self) -> Float[np.ndarray, "#H S"] | None:
         return None if self.trace.mask_bias is None else self.at(self.trace.mask_bias).astype(np.float64)
 
-    def mask(self):
+    def mask(self) -> tuple[Tensor, ...]:
         added, hidden = self.added(), self.at(self.trace.mask)
-        biases = () if added is None else (Tensor("mask", "what is added", added, hidden=hidden, **self.of_map),)
+        biases = () if added is None else (self.of_map("mask", "what is added", added, hidden=hidden),)
         return (self.scored(), *biases, self.masked())
 
-    def weighs(self, symbol, words, values):
-        hides = {"hidden": self.at(self.trace.mask), "undefined": self.at(self.trace.undefined)}
-        return Tensor(symbol, words, values, kind="weight", **hides, **self.of_map)
+    def weighs(self, symbol: str, words: str, values: Float[np.ndarray, "#H S"]) -> Tensor:
+        hidden, undefined = self.at(self.trace.mask), self.at(self.trace.undefined)
+        return self.of_map(symbol, words, values, kind="weight", hidden=hidden, undefined=undefined)
 
     @property
-    def lost(self):
+    def lost(self) -> Bool[np.ndarray, " H"]:
         """[H] bool: heads in which the followed query has no key left."""
         return self.trace.undefined[self.item, :, self.query_at]
 
-    def probable(self):
+    def probable(self) -> Tensor:
         return self.weighs("weights", "they sum to 1", self.at(self.trace.probabilities))
 
-    def softmax(self):
+    def softmax(self) -> tuple[Tensor, ...]:
         if not self.trace.has("q", "k"):  # the weights, and what their average makes of them
             average = self.trace.mean_weights[self.item, [self.query_at]]  # [1, S]
             shape, axes = self.shape("NLS"), (None, self.key_axis)
-            lost = self.lost.any()[None]  # [1]
+            lost = np.array([self.lost.any()])  # [1]
             beside = Tensor("average", "of all heads", average, axes, shape, kind="weight", column=self.key_at, undefined=lost)
             return (beside, self.probable())
         masked = self.masked()
@@ -249,16 +287,16 @@ class _Follow:
             self.probable(),
         )
 
-    def weighing(self):
+    def weighing(self) -> Tensor:
         """The weights that the values meet: after dropout where it falls."""
         if self.trace.dropped is None:
             return self.probable()
         return self.weighs("weights", "after dropout: they need not sum to 1", self.at(self.trace.weights))
 
-    def dropout(self):
+    def dropout(self) -> tuple[Tensor, ...]:
         return (self.probable(), self.weighing())
 
-    def values(self):
+    def values(self) -> tuple[Tensor, ...]:
         trace, n, h = self.trace, self.item, self.head
         shape = self.shape("NHLD", D=trace.head_outputs.shape[3])
         axes, lost = (self.rows, self.per_head), self.at(trace.undefined)  # [H|1]
@@ -272,7 +310,7 @@ class _Follow:
         bring = Tensor("weight × v", words, each, axes, shape, row=self.key_at, undefined=lost.repeat(len(each)))
         return (self.weighing(), V, bring, brought)
 
-    def concat(self):
+    def concat(self) -> tuple[Tensor, ...]:
         trace, D = self.trace, self.trace.head_outputs.shape[3]
         every = trace.head_outputs[self.item, :, self.query_at]  # [H, D]
         shape, axes = self.shape("NHLD", D=D), (Axis("H", "head"), self.per_head)
@@ -283,18 +321,16 @@ class _Follow:
             trace.concat[self.item, [self.query_at]],
             {"N": self.sizes["N"], "L": self.sizes["L"], "H·D": self.sizes["H"] * D},
         )
-        axes = None, Axis("H·D", "dimension", block=D)
-        return (
-            stacked,
-            Tensor("Concat", "the same numbers in one row", row, axes, beside, columns=place, undefined=self.lost.any()[None]),
-        )
+        side_by_side, lost = Axis("H·D", "dimension", block=D), np.array([self.lost.any()])  # [1]
+        words = "the same numbers in one row"
+        return stacked, Tensor("Concat", words, row, (None, side_by_side), beside, columns=place, undefined=lost)
 
-    def written(self):
+    def written(self) -> Tensor:
         output = self.trace.output[self.item, [self.query_at]]  # [1, E]
-        shape, lost = self.shape("NLE", E=output.shape[1]), self.lost.any()[None]  # [1]
+        shape, lost = self.shape("NLE", E=output.shape[1]), np.array([self.lost.any()])  # [1]
         return Tensor("output", "their sum", output, (None, self.embed), shape, undefined=lost)
 
-    def project(self):
+    def project(self) -> tuple[Tensor, ...]:
         parts, H = head_parts(self.trace, self.item, self.query_at), self.sizes["H"]  # [H + 1, E]
         names = (*(f"head {h}" for h in range(H)), *(["bias"] * (len(parts) - H)))
         axes, shape = (Axis("H", "part", names), self.embed), self.shape("NLE", E=parts.shape[1])
@@ -302,38 +338,39 @@ class _Follow:
         words = "what each head brings, and the bias"
         return (Tensor("head_h W^O_h", words, parts, axes, shape, row=self.head, undefined=lost), self.written())
 
-    def output(self):
+    def output(self) -> tuple[Tensor, ...]:
         whole = self.trace.output[self.item]  # [L, E]
         axes, shape = (self.query_axis, self.embed), self.shape("NLE", E=whole.shape[1])
         lost = self.trace.undefined[self.item].any(axis=0)  # [L]
         every = Tensor("MHA(X)", "the output of this batch item", whole, axes, shape, row=self.query_at, undefined=lost)
         return (*self.one_token(), every, self.written())
 
-    def validate(self):
+    def validate(self) -> tuple[Tensor, ...]:
         return ()
 
 
-def in_layout(tensors, batch_first):
+def in_layout(tensors: Iterable[Tensor], batch_first: bool) -> list[Tensor]:
     """These Tensors with the axes of tokens in the order of a layout: [N, L, E], or [L, N, E] where the sequence comes first. Heads have
     no layout."""
     return [one if batch_first else replace(one, shape=_sequence_first(one.shape)) for one in tensors]
 
 
-def _sequence_first(shape):
+def _sequence_first(shape: dict[str, int]) -> dict[str, int]:
     N, *rest = shape.items()
     return dict([rest[0], N, *rest[1:]]) if N[0] == "N" and len(shape) == 3 else shape
 
 
-def by_root(trace):
+def by_root(trace: Trace) -> bool:
     """True where scores are q · k / √D, as most are."""
+    assert trace.scale is not None  # as it is where q is known
     return bool(np.isclose(trace.scale, trace.q.shape[3] ** -0.5))
 
 
-def dropout_of(trace):
+def dropout_of(trace: Trace) -> float:
     """The probability with which weights were dropped: the layer's, or as the draw of a recording tells it; 0 where there was none."""
     if trace.layer is not None:
         return trace.layer.dropout
-    if trace.dropped is None:
+    if trace.keep_scale is None:
         return 0.0
     kept = float(trace.keep_scale.max())  # 1 / (1 − p)
     return 1 - 1 / kept if kept else 1.0

@@ -92,10 +92,10 @@ class Drawn:
         self.looks["masked"] = np.append(np.zeros_like(undefined), masked)
         self.hidden = undefined | padding, masked
         self.H, L, S = weights.shape
-        own = list(choice.order) if view.arrangement == "all" else [choice.head]
+        own: list[int | None] = list(choice.order) if view.arrangement == "all" else [choice.head]
         if average is not None and view.arrangement != "one" and trace.has("mean_weights"):
             own.insert(len(own) if average < 0 else average, None)
-        self.heads = own if heads else [None]
+        self.heads: list[int | None] = own if heads else [None]
         self.large = view.arrangement != "all" or len(self.heads) == 1
         maps = [trace.mean_weights[item] if head is None else weights[head] for head in self.heads]  # [L, S] each
         self.weights = np.stack(maps)  # [P, L, S]

@@ -96,7 +96,7 @@ def _drawn(shown: Drawn, theme: Theme, width: int, parts: Parts) -> Spec:
 
 
 def _meta(shown: Drawn, place: Place) -> Piece:
-    panels = []
+    panels: list[Piece] = []
     for panel, head in enumerate(shown.heads):
         *ends, top = place.ends(panel)
         panels.append({"head": head})

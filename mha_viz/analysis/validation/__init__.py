@@ -1,9 +1,18 @@
 """The tutorial's evaluation and checklist as checks: each says what it compared, by how much it was off, and what that means."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 from mha_viz.analysis.validation import agreement, baselines, contract, gradients, inputs, weights
 from mha_viz.analysis.validation.check import CANNOT, FAIL, PASS, Check
 from mha_viz.analysis.validation.contract import contract_text
 from mha_viz.analysis.validation.subject import Subject
+
+if TYPE_CHECKING:
+    from mha_viz.core.trace import Trace
+
 
 GROUPS = {
     "Input": (inputs.input_shape, inputs.input_values, inputs.input_range, inputs.order),
@@ -34,7 +43,7 @@ QUESTIONS = {question.name: question for group in GROUPS.values() for question i
 __all__ = ["CANNOT", "FAIL", "GROUPS", "PASS", "QUESTIONS", "Check", "Subject", "checks", "contract_text"]
 
 
-def checks(subject):
+def checks(subject: Subject | Trace) -> Iterator[Check]:
     """A generator of the Checks of a Subject, or of a Trace: each is done when it is asked for, so that one can stop in between."""
     subject = subject if isinstance(subject, Subject) else Subject(subject)
     for question in QUESTIONS.values():

@@ -1,20 +1,43 @@
 """Checks of one way to compute against another: NumPy, PyTorch and its paths, layouts, items alone, a cache, twice the same."""
 
+from __future__ import annotations
+
 from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from mha_viz.analysis.layout import mask_tensors
-from mha_viz.analysis.validation.check import Cannot, Measured, apart, gap, number, question, relative, rounding
+from mha_viz.analysis.validation.check import (
+    Cannot,
+    Measured,
+    apart,
+    gap,
+    number,
+    question,
+    question_of_finite,
+    relative,
+    rounding,
+)
 from mha_viz.analysis.validation.subject import result
 from mha_viz.core.attend import attend
 from mha_viz.core.decimals import fill, prose
 from mha_viz.core.decode import share_kv
 from mha_viz.core.reference import softmax
 
+if TYPE_CHECKING:
+    from jaxtyping import Bool
+
+    from mha_viz.analysis.validation.subject import Subject
+    from mha_viz.core.arrays import Dtype
+    from mha_viz.core.batch import Batch
+
+
+Pair: TypeAlias = tuple[np.ndarray, np.ndarray]
+
 
 @question("numpy", "PyTorch and NumPy from scratch agree on this layer and input")
-def numpy_reference(s):
+def numpy_reference(s: Subject) -> Measured:
     if s.has_layer:
         layer, batch = s.attended
         right = attend(layer, batch, engine="numpy", dtype="float64")
@@ -56,7 +79,7 @@ def numpy_reference(s):
 
 
 @question("layouts", "Batch first and sequence first give the same")
-def layouts(s):
+def layouts(s: Subject) -> Measured:
     first, second = (s.run_module(batch_first=batch_first) for batch_first in (True, False))
     shapes = first[1].shape == second[1].shape
     off, tolerance = _apart(s, *zip(first, second, strict=True), dtype="float32") if shapes else (float("inf"), 0)
@@ -70,7 +93,7 @@ def layouts(s):
 
 
 @question("items", "Batch items do not touch each other")
-def items(s):
+def items(s: Subject) -> Measured:
     before = result(s.before())
     N, most = len(before), None
     if N == 1:
@@ -94,7 +117,7 @@ def items(s):
 
 
 @question("item_alone", "An item alone gives what it gives in the batch")
-def item_alone(s):
+def item_alone(s: Subject) -> Measured:
     layer, batch = s.attended
     if batch.N == 1:
         raise Cannot("There is one batch item: it is alone.")
@@ -114,7 +137,7 @@ def item_alone(s):
     )
 
 
-def _only(batch, item, num_heads):
+def _only(batch: Batch, item: int, num_heads: int) -> Batch:
     one = slice(item, item + 1)
     names = ("query", "key", "value", "key_padding_mask", "query_padding_mask")
     kept = {name: getattr(batch, name)[one] for name in names if getattr(batch, name) is not None}
@@ -124,8 +147,8 @@ def _only(batch, item, num_heads):
     return replace(batch, **kept, query_tokens=batch.query_tokens[one], key_tokens=batch.key_tokens[one])
 
 
-@question("no_weights", "need_weights=False gives the output that is shown", finite=True)
-def no_weights(s):
+@question_of_finite("no_weights", "need_weights=False gives the output that is shown")
+def no_weights(s: Subject) -> Measured:
     if not s.has_layer:
         return _fused(s)
     output, weights = s.run_module(dtype=_module_dtype(s), need_weights=False)
@@ -141,7 +164,7 @@ def no_weights(s):
     )
 
 
-def _fused(s):
+def _fused(s: Subject) -> Measured:
     """The recorded q, k and v through PyTorch's fused attention, which makes no weights."""
     import torch
 
@@ -163,8 +186,8 @@ def _fused(s):
     )
 
 
-@question("fast_path", "The fused fast path gives the output that is shown", finite=True)
-def fast_path(s):
+@question_of_finite("fast_path", "The fused fast path gives the output that is shown")
+def fast_path(s: Subject) -> Measured:
     layer, batch = s.attended
     padding, attn_mask = mask_tensors(batch)
     dtype = _module_dtype(s)
@@ -192,8 +215,8 @@ def fast_path(s):
     )
 
 
-@question("decoding", "One token at a time with a cache gives what the full pass gives", finite=True)
-def decoding(s):
+@question_of_finite("decoding", "One token at a time with a cache gives what the full pass gives")
+def decoding(s: Subject) -> Measured:
     """What the page Decode shows, by the same Decoder: token by token; and with the first half read at once and one key and value head
     for all query heads. Causal, whatever the layer is here."""
     if not s.has_layer:
@@ -221,7 +244,7 @@ def decoding(s):
     )
 
 
-def _decoded_call(s):
+def _decoded_call(s: Subject) -> Measured:
     """The recorded keys and values step by step: each query reads those that are there by then."""
     call, positions = s.whole_call, s.trace.tokens.positions
     L, S = call.q.shape[2], call.mask.num_keys
@@ -255,7 +278,7 @@ def _decoded_call(s):
 
 
 @question("dropout_off", "Dropout is off")
-def dropout_off(s):
+def dropout_off(s: Subject) -> Measured:
     layer, dropped = s.trace.layer, s.trace.dropped if s.trace.has("dropped") else None
     if layer is None and dropped is None:
         raise Cannot("Dropout is not known here: a recording keeps the weights from before it, and maps do not say.")
@@ -273,7 +296,7 @@ def dropout_off(s):
 
 
 @question("deterministic", "The same input gives the same output, twice")
-def deterministic(s):
+def deterministic(s: Subject) -> Measured:
     import torch
 
     layer, batch = s.attended
@@ -292,32 +315,36 @@ def deterministic(s):
     )
 
 
-def _module_dtype(s):
+def _module_dtype(s: Subject) -> Dtype:
     return "float64" if s.dtype == "float64" else "float32"
 
 
-def _apart(s, *pairs, among=None, dtype=None):
+def _apart(
+    s: Subject, *pairs: Pair, among: Bool[np.ndarray, "N H L"] | None = None, dtype: Dtype | None = None
+) -> tuple[float, float]:
     """``apart`` of the arrays of each pair, [N, L, E] or [N, H, L, …], ``among`` these rows [N, H, L], by default those that are
     defined."""
     among = ~s.trace.undefined if among is None else among
     _some_defined(among)
 
-    def measure(rows):
+    def measure(rows: Bool[np.ndarray, "N H L"]) -> float | None:
         found = [relative(one[own], other[own]) for one, other in pairs if (own := of(rows, one)).any()]
         return max(found) if found else None
 
-    def of(rows, array):  # an output is made of all heads, and as far off as the farthest
+    def of(
+        rows: Bool[np.ndarray, "N H L"], array: np.ndarray
+    ) -> np.ndarray:  # an output is made of all heads, and as far off as the farthest
         return rows if array.ndim == 4 else among.all(axis=1) & rows.any(axis=1)
 
     return apart(s.trace, measure, among, dtype)
 
 
-def _some_defined(rows):
+def _some_defined(rows: Bool[np.ndarray, "N ..."]) -> None:
     if not rows.any():
         raise Cannot("Every query is undefined in some head: no row is left to compare.")
 
 
-def _undefined(s):
+def _undefined(s: Subject) -> str:
     rows = int(s.trace.undefined.any(axis=1).sum())
     left = (
         f" {number(rows, 'row')} without a key left out: PyTorch gives NaN there on one path and the output's bias on another."

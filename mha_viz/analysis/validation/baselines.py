@@ -1,18 +1,29 @@
 """Something simpler beside the result: uniform attention, one head."""
 
+from __future__ import annotations
+
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mha_viz.analysis.validation.check import Cannot, Measured, question, relative, rounding
+from mha_viz.analysis.validation.check import Cannot, Measured, question_of_finite, relative, rounding
 from mha_viz.core.decimals import prose
 from mha_viz.core.intervention import Intervention, changed
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+    from mha_viz.analysis.validation.subject import Subject
+    from mha_viz.core.call import Call
+    from mha_viz.core.trace import Trace
+
 
 UNJUDGED = "Which is better, only a task can say."
 
 
-@question("uniform", "Attention does more than an average (baseline: uniform)", finite=True)
-def uniform(s):
+@question_of_finite("uniform", "Attention does more than an average (baseline: uniform)")
+def uniform(s: Subject) -> Measured:
     call = _whole_call(s)
     full = s.rerun(call)
     beside = changed(full, Intervention({head: "uniform" for head in range(call.num_heads)}))
@@ -25,8 +36,8 @@ def uniform(s):
     )
 
 
-@question("one_head", "Several heads do what one does not (baseline: one head)", finite=True)
-def one_head(s):
+@question_of_finite("one_head", "Several heads do what one does not (baseline: one head)")
+def one_head(s: Subject) -> Measured:
     call = _whole_call(s)
     H = call.num_heads
     if H == 1:
@@ -44,20 +55,20 @@ def one_head(s):
     )
 
 
-def _joined(heads):
+def _joined(heads: Float[np.ndarray, "N H L D"]) -> Float[np.ndarray, "N 1 L H*D"]:
     """[N, H, L, D] → [N, 1, L, H·D]."""
     N, H, L, D = heads.shape
     return heads.swapaxes(1, 2).reshape(N, 1, L, H * D)
 
 
-def _whole_call(s):
+def _whole_call(s: Subject) -> Call:
     call = s.whole_call
     if (~s.trace.mask).sum(axis=-1).max() <= 1:
         raise Cannot("No query sees more than one key: there is nothing to choose, for any head.")
     return call
 
 
-def _beside(s, full, beside, what, same):
+def _beside(s: Subject, full: Trace, beside: Trace, what: str, same: str) -> Measured:
     name = "output" if full.has("output") else "concat"
     one, other = getattr(full, name), getattr(beside, name)
     rows = s.real & ~np.isnan(one).any(axis=-1) & ~np.isnan(other).any(axis=-1)

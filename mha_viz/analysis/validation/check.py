@@ -1,15 +1,29 @@
 """What a check is: a figure, what it is held to, and a verdict in words."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
 from mha_viz.core.decimals import prose
 from mha_viz.core.rules import Wrong
 
-PASS, FAIL, CANNOT = "pass", "fail", "cannot run"
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
+
+    from mha_viz.analysis.validation.subject import Subject
+    from mha_viz.core.arrays import Dtype, Numbers
+    from mha_viz.core.trace import Trace
+
+
+Verdict: TypeAlias = Literal["pass", "fail", "cannot run"]
+PASS: Literal["pass"] = "pass"
+FAIL: Literal["fail"] = "fail"
+CANNOT: Literal["cannot run"] = "cannot run"
 ROUNDING = {"float64": 1e-12, "float32": 1e-6, "float16": 2e-3, "bfloat16": 1.6e-2}  # of an output, relative to the largest
 
 
@@ -29,14 +43,14 @@ class Check:
     figure: float | None
     tolerance: float | None
     least: float | None
-    verdict: str
+    verdict: Verdict
     words: str
     seconds: float
     of: str = ""
     by_head: tuple[float, ...] = ()
 
     @property
-    def measured(self):
+    def measured(self) -> str:
         """The figure beside what it is held to, as in "1.4e-07 ≤ 1e-06", "exactly 0" or "24, not 0"; "" where there is none."""
         if self.figure is None:
             return ""
@@ -62,36 +76,48 @@ class Measured:
     by_head: tuple[float, ...] = ()
 
     @property
-    def verdict(self):
-        within = self.figure <= self.tolerance if self.least is None else self.figure > self.least
-        return PASS if within else FAIL  # NaN is never within
+    def verdict(self) -> Verdict:
+        held = self.least is not None and self.figure > self.least
+        held = held or (self.tolerance is not None and self.figure <= self.tolerance)
+        return PASS if held else FAIL  # NaN is never within
 
 
 class Cannot(Exception):
     """Why a check has nothing to say about what it was given; a ``figure`` where something was measured all the same."""
 
-    def __init__(self, why, compared="", figure=None):
+    def __init__(self, why: str, compared: str = "", figure: float | None = None) -> None:
         super().__init__(why)
         self.compared, self.figure = compared, figure
 
 
+class Named(Protocol):
+    """What is checked: it has a name."""
+
+    @property
+    def name(self) -> str: ...
+
+
+S = TypeVar("S", bound=Named)
+
+
 @dataclass(frozen=True)
-class Question:
-    """One check before it is done: ``measure(subject)`` returns Measured or raises Cannot. One that is of ``finite`` numbers is not asked
-    where others came in: it would blame what it looks at for what came before."""
+class Question(Generic[S]):
+    """One check before it is done: ``measure(subject)`` returns Measured or raises Cannot."""
 
     name: str
     title: str
-    measure: Callable
-    finite: bool = False
+    measure: Callable[[S], Measured]
 
-    def ask(self, subject):
+    def ask(self, subject: S) -> Check:
         """The Check of this subject."""
         began = time.perf_counter()
-        least, tolerance, by_head = None, None, ()
+        compared, words = "", ""
+        figure: float | None = None
+        tolerance: float | None = None
+        least: float | None = None
+        by_head: tuple[float, ...] = ()
+        verdict: Verdict = CANNOT
         try:
-            if self.finite:
-                subject.check_finite()
             found = self.measure(subject)
             compared, figure, tolerance, least, verdict = (
                 found.compared,
@@ -102,20 +128,32 @@ class Question:
             )
             words, by_head = found.good if verdict == PASS else found.bad, found.by_head
         except Cannot as why:
-            compared, figure, verdict, words = why.compared, why.figure, CANNOT, str(why)
+            compared, figure, words = why.compared, why.figure, str(why)
         except (Wrong, RuntimeError, AssertionError, MemoryError) as error:
-            compared, figure, verdict = "", None, CANNOT
             words = str(error) if isinstance(error, Wrong) else f"PyTorch refuses: {type(error).__name__}: {error}"
         seconds = time.perf_counter() - began
         return Check(self.name, self.title, compared, figure, tolerance, least, verdict, words, seconds, subject.name, by_head)
 
 
-def question(name, title, finite=False):
-    """Make a Question of a function: its ``name``, the ``title`` that says what has to hold, and whether it is of ``finite`` numbers."""
-    return lambda measure: Question(name, title, measure, finite)
+def question(name: str, title: str) -> Callable[[Callable[[S], Measured]], Question[S]]:
+    """Make a Question of a function: its ``name``, and the ``title`` that says what has to hold."""
+    return lambda measure: Question(name, title, measure)
 
 
-def gap(one, other):
+def question_of_finite(name: str, title: str) -> Callable[[Callable[[Subject], Measured]], Question[Subject]]:
+    """The same of finite numbers: it is not asked where others came in, as it would blame what it looks at for what came before."""
+
+    def made(measure: Callable[[Subject], Measured]) -> Question[Subject]:
+        def measured(subject: Subject) -> Measured:
+            subject.check_finite()
+            return measure(subject)
+
+        return Question(name, title, measured)
+
+    return made
+
+
+def gap(one: Numbers, other: Numbers) -> float:
     """The largest |one − other|; ∞ where one is NaN and the other is not. Raises Cannot where no number is left to compare."""
     one, other = np.asarray(one, np.float64), np.asarray(other, np.float64)
     blank = np.isnan(one)
@@ -127,7 +165,7 @@ def gap(one, other):
         return float(np.nanmax(np.where(one == other, 0, np.abs(one - other))))
 
 
-def relative(one, other):
+def relative(one: Float[np.ndarray, ...], other: Float[np.ndarray, ...]) -> float:
     """The gap, relative to the largest finite number of ``other``; the gap itself where that is 0."""
     off = gap(one, other)
     if off == float("inf"):
@@ -136,7 +174,7 @@ def relative(one, other):
     return off / largest if largest else off
 
 
-def rounding(trace, dtype=None):
+def rounding(trace: Trace, dtype: Dtype | None = None) -> float:
     """How far two right ways to compute may be apart in ``dtype``, the Trace's where None, relative to the largest number.
 
     A rounding error of a score s is |s| times the dtype's, and exp(s) carries it over into the weight: where scores are large, so
@@ -149,7 +187,12 @@ def rounding(trace, dtype=None):
     return ROUNDING[dtype] * max(1.0, float(scores.max(initial=0)))
 
 
-def apart(trace, measure, among, dtype=None):
+def apart(
+    trace: Trace,
+    measure: Callable[[Bool[np.ndarray, "N H L"]], float | None],
+    among: Bool[np.ndarray, "N H L"],
+    dtype: Dtype | None = None,
+) -> tuple[float, float]:
     """(how far two right ways to compute are apart, how far they may be), ``among`` these rows [N, H, L] of the Trace.
 
     ``measure(rows)`` is how far they are apart in some of them, None where nothing is left to compare. How far they may be is
@@ -175,9 +218,9 @@ def apart(trace, measure, among, dtype=None):
     return max(found, key=lambda pair: pair[0] / pair[1])
 
 
-def written(figure):
+def written(figure: float) -> str:
     return f"{figure:,}" if isinstance(figure, int) else "∞" if figure == float("inf") else f"{prose(figure, '.3g')}"
 
 
-def number(count, what, plural=None):
+def number(count: int, what: str, plural: str | None = None) -> str:
     return f"{count:,} {what if count == 1 else plural or what + 's'}"

@@ -1,9 +1,19 @@
 """Every tensor's shape and every mask's meaning, written down: the first line of the tutorial's checklist."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from mha_viz.analysis.validation.check import Measured, question
 from mha_viz.core.decimals import prose
+
+if TYPE_CHECKING:
+    import numpy as np
+    from jaxtyping import Float
+
+    from mha_viz.analysis.validation.subject import Subject
+    from mha_viz.core.trace import Trace
 
 
 @dataclass(frozen=True)
@@ -61,7 +71,7 @@ CONVENTIONS = (
 )
 
 
-def contract(trace, batch_first=True):
+def contract(trace: Trace, batch_first: bool = True) -> tuple[Term, ...]:
     """The Terms of a Trace: every tensor that is known, in the order in which they are made.
 
     With ``batch_first`` False query, key, value and output are written sequence first, as the module takes and gives them.
@@ -97,14 +107,16 @@ def contract(trace, batch_first=True):
     return tuple(terms)
 
 
-def _of_tokens(name, length, width, array, batch_first, means):
+def _of_tokens(
+    name: str, length: str, width: str, array: Float[np.ndarray, "N tokens width"], batch_first: bool, means: str
+) -> Term:
     width = {"K": "kdim", "V": "vdim"}.get(width, width)
     shape = array.shape if batch_first else (array.shape[1], array.shape[0], array.shape[2])
     axes = f"N, {length}, {width}" if batch_first else f"{length}, N, {width}"
     return Term(name, axes, shape, str(array.dtype), means)
 
 
-def contract_text(trace, batch_first=True):
+def contract_text(trace: Trace, batch_first: bool = True) -> str:
     """The contract as lines to copy into a docstring or a README."""
     rows = [
         (t.name, f"[{t.axes}]", f"[{', '.join(map(str, t.shape))}]", t.dtype, t.means) for t in contract(trace, batch_first)
@@ -116,7 +128,7 @@ def contract_text(trace, batch_first=True):
 
 
 @question("shapes", "Every tensor has the shape of the contract")
-def shapes(s):
+def shapes(s: Subject) -> Measured:
     trace = s.trace
     N, L = trace.query_padding.shape
     sizes = {"N": N, "L": L, "S": len(trace.key_tokens[0]), "H": trace.weights.shape[1]}

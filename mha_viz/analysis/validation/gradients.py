@@ -1,12 +1,23 @@
 """Checks of gradients: that they are right, finite, absent where nothing may be learned, and present in every head."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mha_viz.analysis.layout import mask_tensors
-from mha_viz.analysis.validation.check import Cannot, Measured, number, question
+from mha_viz.analysis.validation.check import Cannot, Measured, number, question_of_finite
 from mha_viz.core.decimals import prose
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Float64
+    from torch import Tensor
+
+    from mha_viz.analysis.validation.subject import Subject
+
 
 FEW_ITEMS, FEW_TOKENS = 2, 6  # on which gradcheck runs: it is quadratic in them
 NOISE = 1e-12  # a gradient below this, relative to the largest head's, is none
@@ -17,12 +28,12 @@ class Gradients:
     """Gradients of the mean square of real outputs: of the layer's ``weights`` by name, none of them where only a Call is known, and
     of what was ``given`` by name, query, key, value or q, k, v; ``loss``; all float64."""
 
-    weights: dict
-    given: dict
+    weights: dict[str, Float64[np.ndarray, ...]]
+    given: dict[str, Float64[np.ndarray, ...]]
     loss: float
 
 
-def gradients(s):
+def gradients(s: Subject) -> Gradients:
     """The Gradients of a Subject: through PyTorch's own module, on the path that makes weights, or through the Call's q, k and v."""
     import torch
 
@@ -33,14 +44,14 @@ def gradients(s):
         parameters = dict(module.named_parameters())
         padding, attn_mask = mask_tensors(batch, "float64")
 
-        def run(*tokens):
+        def run(*tokens: Tensor) -> Tensor:
             query, key, value = (*tokens, *tokens[-1:] * 2)[:3]
             return module(query, key, value, padding, attn_mask=attn_mask)[0]  # [N, L, E]
     else:
         call = s.whole_call
         given, parameters, added = {"q": call.q, "k": call.k, "v": call.v}, {}, torch.tensor(s.added())
 
-        def run(q, k, v):
+        def run(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
             if call.without_key == "nan":
                 return mixed(q, k, v, added, call.scale).flatten(2)  # [N, L, H·D]
             empty = added.isneginf().all(dim=-1, keepdim=True)  # [N, H, L, 1]
@@ -57,7 +68,13 @@ def gradients(s):
     return Gradients(weights, dict(zip(given, (x.grad.numpy() for x in tokens), strict=True)), float(loss.detach()))
 
 
-def mixed(q, k, v, added, scale):
+def mixed(
+    q: Float[Tensor, "N H L D"],
+    k: Float[Tensor, "N G S D"],
+    v: Float[Tensor, "N G S D"],
+    added: Float[Tensor, "N H L S"],
+    scale: float,
+) -> Float[Tensor, "N L H D"]:
     """[N, L, H, D] tensor: softmax(scale · q kᵀ + added) v, grouped key and value heads seen by their groups."""
     import torch
 
@@ -66,8 +83,8 @@ def mixed(q, k, v, added, scale):
     return (torch.softmax(q @ k.transpose(2, 3) * scale + added, dim=-1) @ v).transpose(1, 2)
 
 
-@question("gradcheck", "Gradients are those of the function (gradcheck)", finite=True)
-def gradcheck(s):
+@question_of_finite("gradcheck", "Gradients are those of the function (gradcheck)")
+def gradcheck(s: Subject) -> Measured:
     import torch
 
     if s.trace.undefined.any():
@@ -87,7 +104,7 @@ def gradcheck(s):
         names, parameters = zip(*module.named_parameters(), strict=True)
         count, inputs = len(inputs), [*inputs, *parameters]
 
-        def function(*given):
+        def function(*given: Tensor) -> tuple[Tensor, Tensor]:
             query, key, value = (*given[:count], *[given[count - 1]] * 2)[:3]
             named = dict(zip(names, given[count:], strict=True))
             return torch.func.functional_call(module, named, (query, key, value), {"attn_mask": attn_mask})
@@ -97,7 +114,7 @@ def gradcheck(s):
         inputs = [torch.tensor(x[:N, :, :length], dtype=torch.float64).requires_grad_() for x, length in few]
         added = torch.where(torch.tensor(_few(s.mask[:N, :, :L, :S])), -torch.inf, 0.0).double()  # [N, H, L, S]
 
-        def function(q, k, v):
+        def function(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
             return mixed(q, k, v, added, call.scale)
 
     generator = torch.random.get_rng_state()
@@ -117,12 +134,12 @@ def gradcheck(s):
     )
 
 
-def _few(hidden):
+def _few(hidden: Bool[np.ndarray, "N H L S"]) -> Bool[np.ndarray, "N H L S"]:
     """A mask cut to few tokens, in which no query is left without a key."""
     return np.where(hidden.all(axis=-1, keepdims=True), False, hidden)
 
 
-def _gradcheck(function, inputs):
+def _gradcheck(function: Callable[..., Tensor | tuple[Tensor, Tensor]], inputs: Sequence[Tensor]) -> list[str]:
     """[] where ``torch.autograd.gradcheck`` in fast mode is content, else what it says."""
     from torch.autograd.gradcheck import GradcheckError, gradcheck
 
@@ -133,8 +150,8 @@ def _gradcheck(function, inputs):
     return []
 
 
-@question("gradients_finite", "Every gradient is finite", finite=True)
-def gradients_finite(s):
+@question_of_finite("gradients_finite", "Every gradient is finite")
+def gradients_finite(s: Subject) -> Measured:
     found = gradients(s)
     bad = {name: int((~np.isfinite(array)).sum()) for name, array in found.weights.items()}
     bad |= {name: int((~np.isfinite(array)).sum()) for name, array in found.given.items()}
@@ -152,8 +169,8 @@ def gradients_finite(s):
     )
 
 
-@question("gradients_padding", "No gradient reaches a padded token", finite=True)
-def gradients_padding(s):
+@question_of_finite("gradients_padding", "No gradient reaches a padded token")
+def gradients_padding(s: Subject) -> Measured:
     padded = s.padded
     found = gradients(s).given
     if s.has_layer:
@@ -171,8 +188,8 @@ def gradients_padding(s):
     )
 
 
-@question("gradients_heads", "Every head learns", finite=True)
-def gradients_heads(s):
+@question_of_finite("gradients_heads", "Every head learns")
+def gradients_heads(s: Subject) -> Measured:
     norms = head_norms(s)
     if not np.isfinite(norms).all():
         raise Cannot("Gradients are not finite: there are no norms to compare.")
@@ -192,7 +209,7 @@ def gradients_heads(s):
     )
 
 
-def head_norms(s):
+def head_norms(s: Subject) -> Float64[np.ndarray, " H"]:
     """[H] float64: the norm of all gradients by a head's own weights, or by its q, k and v where these alone are known."""
     found = gradients(s)
     if not s.has_layer:

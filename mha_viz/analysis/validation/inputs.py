@@ -1,16 +1,22 @@
 """Checks of what goes in: shape, type, range, values, and what order means."""
 
+from __future__ import annotations
+
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mha_viz.analysis.validation.check import Cannot, Measured, number, question, relative, rounding
+from mha_viz.analysis.validation.check import Cannot, Measured, number, question, question_of_finite, relative, rounding
 from mha_viz.analysis.validation.subject import result
 from mha_viz.core.decimals import fill
 
+if TYPE_CHECKING:
+    from mha_viz.analysis.validation.subject import Subject
+
 
 @question("input_shape", "The input has the layer's shape and type")
-def input_shape(s):
+def input_shape(s: Subject) -> Measured:
     layer, batch = s.attended
     key = batch.query if batch.key is None else batch.key
     value = key if batch.value is None else batch.value
@@ -39,7 +45,7 @@ def input_shape(s):
 
 
 @question("input_values", "No number of the input or of the weights is missing or infinite")
-def input_values(s):
+def input_values(s: Subject) -> Measured:
     arrays, what = _numbers(s)
     weights = (
         list(s.trace.layer.weights.values())
@@ -55,7 +61,7 @@ def input_values(s):
 
 
 @question("input_range", "The input's numbers leave room for their products")
-def input_range(s):
+def input_range(s: Subject) -> Measured:
     import torch
 
     arrays, what = _numbers(s)
@@ -79,8 +85,8 @@ def input_range(s):
     )
 
 
-@question("order", "Order counts only where the input or a mask holds it", finite=True)
-def order(s):
+@question_of_finite("order", "Order counts only where the input or a mask holds it")
+def order(s: Subject) -> Measured:
     """Attention has no order of its own: permuted tokens, under a mask that is permuted alike, come out permuted."""
     rng, rows = np.random.default_rng(0), s.trace.undefined
     N, H, L, _ = s.trace.weights.shape
@@ -124,7 +130,7 @@ def order(s):
     )
 
 
-def _numbers(s):
+def _numbers(s: Subject) -> tuple[list[np.ndarray], str]:
     """The arrays that went in as far as they are known, and what they are called."""
     if s.trace.batch is not None:
         batch = s.trace.batch

@@ -1,8 +1,11 @@
 """What is validated, and how it is run again with something changed."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +15,15 @@ from mha_viz.analysis.validation.check import Cannot
 from mha_viz.core.attend import attend, call_of, trace_of_call
 from mha_viz.core.decode import decode
 from mha_viz.core.trace import Trace
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Float64
+
+    from mha_viz.core.arrays import Dtype
+    from mha_viz.core.batch import Batch
+    from mha_viz.core.call import Call
+    from mha_viz.core.layer import Layer
+
 
 MOST_RUNS = 24  # that one check makes
 
@@ -28,19 +40,19 @@ class Subject:
     module: Callable = module_of
 
     @property
-    def name(self):
+    def name(self) -> str:
         return self.trace.name
 
     @property
-    def dtype(self):
+    def dtype(self) -> Dtype:
         return self.trace.dtype
 
     @cached_property
-    def origin(self):
+    def origin(self) -> str | None:
         """Where a number came in that is not finite, as a sentence; None where all that is known to have come in is finite."""
         return origin_of_nonfinite(self.trace)
 
-    def check_finite(self):
+    def check_finite(self) -> None:
         """Raises Cannot where a number that is not finite came in: what is made of it says nothing about the layer."""
         if self.origin is not None:
             raise Cannot(
@@ -48,17 +60,17 @@ class Subject:
             )
 
     @property
-    def nonfinite(self):
+    def nonfinite(self) -> Bool[np.ndarray, "N H L"]:
         """[N, H, L] bool: rows that are not finite because of what came in; those that are so for another reason are not excused."""
         return self.trace.nonfinite if self.origin is not None else np.zeros(self.trace.undefined.shape, bool)
 
     @property
-    def real(self):
+    def real(self) -> Bool[np.ndarray, "N L"]:
         """[N, L] bool: queries that are no padding."""
         return ~self.trace.query_padding
 
     @property
-    def attended(self):
+    def attended(self) -> tuple[Layer, Batch]:
         """(layer, batch); raises Cannot where the Trace has none."""
         self._check_whole()
         if self.trace.layer is None or self.trace.batch is None:
@@ -66,7 +78,7 @@ class Subject:
         return self.trace.layer, self.trace.batch
 
     @property
-    def call(self):
+    def call(self) -> Call:
         """The Call; raises Cannot where the Trace holds its weights alone."""
         self._check_whole()
         if not self.trace.has("q", "k"):
@@ -74,14 +86,14 @@ class Subject:
         return call_of(self.trace)
 
     @property
-    def mask(self):
+    def mask(self) -> Bool[np.ndarray, "N H L S"]:
         """[N, H, L, S] bool, True where a query may not attend; raises Cannot where only zeros in the weights tell of a mask."""
         if not self.trace.has("q", "k"):
             raise Cannot("The attention weights alone are known here: which keys a mask hid, they do not say.")
         return self.trace.mask
 
     @property
-    def padded(self):
+    def padded(self) -> Bool[np.ndarray, "N S"]:
         """[N, S] bool: keys that are hidden as padding, extra columns included; raises Cannot where there are none."""
         N, S = len(self.trace.weights), self.trace.weights.shape[3]
         hidden = np.zeros((N, S), bool)
@@ -102,23 +114,23 @@ class Subject:
         return hidden
 
     @property
-    def whole_call(self):
+    def whole_call(self) -> Call:
         """The Call, its values included; raises Cannot where they are not known."""
         if self.call.v is None:
             raise Cannot("The values are not known here.")
         return self.call
 
     @property
-    def has_layer(self):
+    def has_layer(self) -> bool:
         """True where the Layer and its Batch are known, not only what came out of the projections."""
         return self.trace.layer is not None and self.trace.batch is not None
 
-    def added(self):
+    def added(self) -> Float64[np.ndarray, "N H L S"]:
         """[N, H, L, S] float64: what the masks add to the scores, −∞ where they hide."""
         bias = 0 if self.trace.mask_bias is None else self.trace.mask_bias.astype(np.float64)
         return np.where(self.mask, -np.inf, bias)
 
-    def _check_whole(self):
+    def _check_whole(self) -> None:
         if self.trace.off:
             raise Cannot(
                 "A head is off in this Trace: what is left of it is no multi-head attention. Check it with its heads on."
@@ -126,12 +138,12 @@ class Subject:
         if self.trace.plain is not self.trace:
             raise Cannot("Its cells are no attention weights.")
 
-    def again(self, dtype=None, **changed):
+    def again(self, dtype: Dtype | None = None, **changed: Any) -> Trace:
         """The Trace of the same layer, in eval mode, on the same batch with these of its fields changed."""
         layer, batch = self.attended
         return self.attend(layer, replace(batch, **changed), dtype=dtype or self.dtype)
 
-    def replaced(self, where):
+    def replaced(self, where: Bool[np.ndarray, "N S"]) -> tuple[Trace, Bool[np.ndarray, "N L"]]:
         """(the Trace in which the tokens ``where`` [N, S] hold other, larger numbers; [N, L] bool, the rows that ask what they asked).
 
         In self-attention a token asks as well as it is read.
@@ -150,13 +162,21 @@ class Subject:
             changed["v"] = other(call.v, where, rng)
         return self.rerun(replace(call, **changed)), np.ones(self.real.shape, bool)
 
-    def before(self):
+    def before(self) -> Trace:
         """The Trace that others are compared with: this one, without dropout."""
         if self.has_layer:
             return self.again()
         return self.rerun(self.call)
 
-    def run_module(self, *, dtype="float32", batch_first=True, need_weights=True, fast=False, batch=None):
+    def run_module(
+        self,
+        *,
+        dtype: Dtype = "float32",
+        batch_first: bool = True,
+        need_weights: bool = True,
+        fast: bool = False,
+        batch: Batch | None = None,
+    ) -> tuple[Float[np.ndarray, "N L E"], Float[np.ndarray, "N H L S"] | None]:
         """(output [N, L, E], weights [N, H, L, S] or None) of PyTorch's own module in eval mode, as NumPy; ``fast`` without gradients."""
         import torch
 
@@ -175,7 +195,9 @@ class Subject:
         return output.detach().numpy(), None if weights is None else weights.detach().numpy()
 
 
-def other(array, where, rng):
+def other(
+    array: Float[np.ndarray, "N ... last"], where: Bool[np.ndarray, "N S"], rng: np.random.Generator
+) -> Float[np.ndarray, "N ... last"]:
     """``array`` [N, S, E] or [N, G, S, D] with other numbers, ten times as large, at the tokens ``where`` [N, S]."""
     changed = np.array(array)
     place = where[:, None] if array.ndim == 4 else where  # [N, 1, S] or [N, S]
@@ -186,7 +208,7 @@ def other(array, where, rng):
     return changed
 
 
-def result(trace):
+def result(trace: Trace) -> Float[np.ndarray, "N L ..."]:
     """What a call came to, [N, L, …]: its output, or what is known before it."""
     for name in ("output", "concat"):
         if trace.has(name):
@@ -194,6 +216,6 @@ def result(trace):
     return trace.probabilities.swapaxes(1, 2)  # [N, L, H, S]
 
 
-def spread(count, most=MOST_RUNS):
+def spread(count: int, most: int = MOST_RUNS) -> list[int]:
     """At most ``most`` of the numbers from 0 to ``count`` − 1, evenly, the first and the last among them."""
     return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(int)).tolist()

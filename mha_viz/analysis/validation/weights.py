@@ -1,14 +1,35 @@
 """Checks of the weights and of what hides keys: rows, padding, masks, what comes later."""
 
+from __future__ import annotations
+
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mha_viz.analysis.causes import spans
-from mha_viz.analysis.validation.check import ROUNDING, Cannot, Measured, gap, number, question, relative, rounding
+from mha_viz.analysis.validation.check import (
+    ROUNDING,
+    Cannot,
+    Measured,
+    gap,
+    number,
+    question,
+    question_of_finite,
+    relative,
+    rounding,
+)
 from mha_viz.analysis.validation.subject import result, spread
 from mha_viz.core.decimals import fill, prose
 from mha_viz.core.maps import CLOSE
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Int
+
+    from mha_viz.analysis.validation.subject import Subject
+    from mha_viz.core.batch import Batch
+    from mha_viz.core.trace import Trace
+
 
 # How far from 1 a row may sum, twice what rounding each weight comes to in half precision; maps that were saved: maps.CLOSE.
 SUMS = {"float64": 1e-12, "float32": 1e-6, "float16": 1e-3, "bfloat16": 4e-3}
@@ -16,7 +37,7 @@ LONGER = 3  # tokens of padding that are added
 
 
 @question("row_sums", "Every row of weights sums to 1")
-def row_sums(s):
+def row_sums(s: Subject) -> Measured:
     trace = s.trace
     rows = trace.probabilities[~(trace.undefined | s.nonfinite)].astype(np.float64)  # [R, S]
     if not len(rows):
@@ -52,7 +73,7 @@ def row_sums(s):
 
 
 @question("mean_weights", "The average is the mean of the heads")
-def mean_weights(s):
+def mean_weights(s: Subject) -> Measured:
     trace = s.trace
     if trace.plain is not trace:
         raise Cannot("Its cells are no attention weights.")
@@ -69,7 +90,7 @@ def mean_weights(s):
 
 
 @question("no_key", "Every query has a key that it may see")
-def no_key(s):
+def no_key(s: Subject) -> Measured:
     real = np.broadcast_to(s.real[:, None], s.trace.undefined.shape)  # [N, H, L]
     here, padded = s.trace.undefined & real, s.trace.undefined & ~real
     why = (
@@ -90,19 +111,19 @@ def no_key(s):
     )
 
 
-def _harm_of_no_key(trace, rows, padded):
+def _harm_of_no_key(trace: Trace, rows: Bool[np.ndarray, "N H L"], padded: bool) -> str:
     """What rows [N, H, L] without a key do to what is made of them: nothing where the model gave numbers in their place, as SDPA does."""
     if trace.has("head_outputs") and np.isfinite(trace.head_outputs[rows]).all():
         return ": the model gives numbers in their place, and nothing that is made of them is NaN"
     return ": no real row shows it, and every gradient does" if padded else ""
 
 
-def _items(numbers):
+def _items(numbers: Int[np.ndarray, " items"]) -> str:
     return f"{'item' if len(numbers) == 1 else 'items'} {spans(numbers)}"
 
 
 @question("mask_weight", "A hidden key has weight exactly 0")
-def mask_weight(s):
+def mask_weight(s: Subject) -> Measured:
     hidden = s.mask & ~(s.trace.undefined | s.nonfinite)[..., None]  # [N, H, L, S]
     if not hidden.any():
         if (s.mask & s.nonfinite[..., None]).any():
@@ -114,8 +135,8 @@ def mask_weight(s):
     return Measured(f"{int(hidden.sum()):,} hidden cells, against 0", most, "Every one is 0.", bad, tolerance=0)
 
 
-@question("mask_content", "What a mask hides moves nothing", finite=True)
-def mask_content(s):
+@question_of_finite("mask_content", "What a mask hides moves nothing")
+def mask_content(s: Subject) -> Measured:
     mask = s.mask
     blind = mask.all(axis=1) & ~s.trace.undefined.all(axis=1)[..., None]  # [N, L, S]
     keys = np.flatnonzero(blind[..., : s.trace.num_positions].any(axis=(0, 1)))
@@ -141,7 +162,7 @@ def mask_content(s):
 
 
 @question("padding_weight", "A padded key has weight exactly 0")
-def padding_weight(s):
+def padding_weight(s: Subject) -> Measured:
     asked = s.mask | s.real[:, None, :, None]  # [N, H, L, S], all but padded queries that a number in place of −∞ lets see all
     padded = s.padded[:, None, None] & ~(s.trace.undefined | s.nonfinite)[..., None] & asked  # [N, H, L, S]
     if not padded.any():
@@ -155,8 +176,8 @@ def padding_weight(s):
     )
 
 
-@question("padding_content", "What stands in the padding moves nothing", finite=True)
-def padding_content(s):
+@question_of_finite("padding_content", "What stands in the padding moves nothing")
+def padding_content(s: Subject) -> Measured:
     padded = s.padded
     before = result(s.before())
     after, stayed = s.replaced(padded)
@@ -173,8 +194,8 @@ def padding_content(s):
     )
 
 
-@question("padding_length", "More padding moves nothing", finite=True)
-def padding_length(s):
+@question_of_finite("padding_length", "More padding moves nothing")
+def padding_length(s: Subject) -> Measured:
     trace, before = s.trace, s.before()
     if trace.batch is not None and trace.layer is not None:
         _, batch = s.attended
@@ -208,7 +229,7 @@ def padding_length(s):
     )
 
 
-def _longer(batch):
+def _longer(batch: Batch) -> dict[str, Any]:
     """The fields of a Batch with LONGER more tokens of padding in front of its keys; in self-attention they ask as well."""
     N, S = batch.N, batch.S
     padding = _or(batch.key_padding_mask, (N, S), False)
@@ -227,7 +248,7 @@ def _longer(batch):
     return changed | {"attn_mask": attn_mask}
 
 
-def _in_front(array, value, axis):
+def _in_front(array: np.ndarray | None, value: float, axis: int) -> np.ndarray | None:
     """``array`` with LONGER more along ``axis``, in front; None stays None."""
     if array is None:
         return None
@@ -236,12 +257,12 @@ def _in_front(array, value, axis):
     return np.pad(array, widths, constant_values=value)
 
 
-def _or(array, shape, value):
+def _or(array: np.ndarray | None, shape: tuple[int, ...], value: bool) -> np.ndarray:
     return np.full(shape, value) if array is None else array
 
 
-@question("causality", "No query is moved by what comes later", finite=True)
-def causality(s):
+@question_of_finite("causality", "No query is moved by what comes later")
+def causality(s: Subject) -> Measured:
     trace, positions = s.trace, s.trace.tokens.positions
     mask = s.mask
     S = trace.num_positions
@@ -282,6 +303,6 @@ def causality(s):
     )
 
 
-def _some(rows):
+def _some(rows: Bool[np.ndarray, "N L"]) -> None:
     if not rows.any():
         raise Cannot("Every query is padding: no real row is left to compare.")
