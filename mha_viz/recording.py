@@ -1,10 +1,15 @@
 """Recordings: every attention call of one run, and the files that keep them."""
 
+from __future__ import annotations
+
 import contextlib
 import json
 import os
+import zipfile
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -20,7 +25,7 @@ from mha_viz.core.trace import Trace
 from mha_viz.stored.numpy_files import stored_npz, zip_of
 from mha_viz.stored.parts import check_call, check_recording
 from mha_viz.stored.safetensors_files import stored_safetensors
-from mha_viz.stored.stored import MOST_OPENED, check_count, check_size, reading
+from mha_viz.stored.stored import MOST_OPENED, Stored, check_count, check_size, reading
 
 FORMAT = "mha_viz recording 1"
 HELD = "recording"  # the array of an NPZ that holds the same as the other file, as bytes
@@ -56,7 +61,7 @@ class Recording:
     cause: Cause | None = None
     address: str = ""
 
-    def save(self, path):
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write a file that ``load`` reads: ``.safetensors`` holds q, k, v, masks and what is known around them, or the maps alone;
         ``.npz`` that and every tensor of each Trace besides, by its name ("weights"; of several Traces "0.weights", …), and
         "query_padding", "out_weight" and "out_bias" where they are known.
@@ -72,7 +77,7 @@ class Recording:
         try:
             if Path(path).suffix == ".npz":
                 with temporary.open("wb") as file:
-                    np.savez(file, **self._arrays())
+                    np.savez(file, allow_pickle=False, **self._arrays())
             else:
                 tensors, metadata = self._parts()
                 save_file(tensors, temporary, metadata)
@@ -80,7 +85,7 @@ class Recording:
         finally:
             temporary.unlink(missing_ok=True)
 
-    def _arrays(self):
+    def _arrays(self) -> dict[str, np.ndarray]:
         """By name, every tensor of each Trace as NumPy holds it, its tokens, and this recording as bytes."""
         from safetensors.numpy import save
 
@@ -94,9 +99,9 @@ class Recording:
             found |= {f"{before}{name}": array for name, array in known.items() if array is not None}
         return found
 
-    def _parts(self):
+    def _parts(self) -> tuple[dict[str, np.ndarray], dict[str, str]]:
         """(arrays by name, metadata) as safetensors takes them."""
-        tensors, calls = {}, []
+        tensors, calls = dict[str, np.ndarray](), list[dict[str, Any]]()
         for i, trace in enumerate(self.traces):
             kept, described = _taken_apart(trace)
             tensors |= {f"{i}.{name}": np.ascontiguousarray(array) for name, array in kept.items()}
@@ -106,7 +111,7 @@ class Recording:
         return tensors, {"mha_viz": json.dumps(about, ensure_ascii=False)}
 
 
-def load(path):
+def load(path: str | os.PathLike[str]) -> Recording:
     """The Recording in a file that ``save`` wrote; raises Wrong for any other file."""
     name, data = str(path), Path(of_kind("path", path, str | os.PathLike))
     with reading(name):
@@ -119,7 +124,7 @@ def load(path):
     return recording_of(name, *stored_safetensors(name, data, size), size)
 
 
-def recording_of_npz(name, archive, size):
+def recording_of_npz(name: str, archive: zipfile.ZipFile, size: int) -> Recording:
     """The Recording that an NPZ of ``size`` bytes, an open zip ``archive``, holds beside its tensors; raises Wrong for any other."""
     stored = stored_npz(name, archive, size, HELD).get(HELD)
     if stored is None:
@@ -133,7 +138,7 @@ def recording_of_npz(name, archive, size):
     return recording_of(name, *stored_safetensors(name, data, len(data)), len(data))
 
 
-def recording_of(name, tensors, metadata, size):
+def recording_of(name: str, tensors: Mapping[str, Stored], metadata: Mapping[str, Any] | None, size: int) -> Recording:
     """The Recording in the Stored ``tensors`` and the metadata of a safetensors file of ``size`` bytes; raises Wrong for any other."""
     if not is_recording(metadata):
         raise Wrong("file", name, "holds tensors and no recording: recording.save(…) writes one.")
@@ -158,7 +163,7 @@ def recording_of(name, tensors, metadata, size):
 
 
 @contextlib.contextmanager
-def _fitting(name):
+def _fitting(name: str) -> Iterator[None]:
     """Within it a Wrong is about parts of the recording in the file called ``name``."""
     try:
         yield
@@ -166,25 +171,25 @@ def _fitting(name):
         raise Wrong("file", name, f"is a recording whose parts do not fit each other: {wrong}") from wrong
 
 
-def is_recording(metadata):
+def is_recording(metadata: Mapping[str, Any] | None) -> TypeGuard[Mapping[str, Any]]:
     """True for the metadata of a safetensors file that ``save`` wrote."""
     return "mha_viz" in (metadata or {})
 
 
-def _by_call(tensors):
-    """{number of the call: {name: Stored}}, the number as text."""
-    found = {}
+def _by_call(tensors: Mapping[str, Stored]) -> dict[str, dict[str, Stored]]:
+    """The Stored of each call by name, by the call's number as text."""
+    found: dict[str, dict[str, Stored]] = {}
     for key, stored in tensors.items():
         call, _, name = key.partition(".")
         found.setdefault(call, {})[name] = stored
     return found
 
 
-def _taken_apart(trace):
+def _taken_apart(trace: Trace) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """(arrays by name, the rest as JSON) of one Trace."""
     arrays = {"query_padding": trace.query_padding}
     positions = trace.tokens.positions
-    described = {
+    described: dict[str, Any] = {
         "name": trace.name,
         "queries": trace.query_tokens,
         "keys": trace.key_tokens,
@@ -217,7 +222,7 @@ def _taken_apart(trace):
     return arrays, described
 
 
-def _put_together(place, arrays, described):
+def _put_together(place: str, arrays: Mapping[str, np.ndarray], described: Mapping[str, Any]) -> Trace:
     """The Trace that ``_taken_apart`` took apart; heads that were off are put off again. ``place`` names the call in a Wrong."""
     check_call(place, described, arrays)
     off = described.get("off")  # files of before there were Interventions lack it
@@ -225,7 +230,7 @@ def _put_together(place, arrays, described):
     return changed(trace, Intervention(off)) if off else trace
 
 
-def _computed(arrays, described):
+def _computed(arrays: Mapping[str, np.ndarray], described: Mapping[str, Any]) -> Trace:
     queries, keys = (tuple(map(tuple, described[side])) for side in ("queries", "keys"))
     positions = described["positions"]
     parts = described.get("parts")  # older files lack it
@@ -237,18 +242,24 @@ def _computed(arrays, described):
         None if positions is None else np.array(positions),
         parts=parts and Parts(parts["kind"], parts["whole"], tuple(map(tuple, parts["places"]))),
     )
+    name, step = described["name"], described.get("step")  # older files lack the last, and what else is asked for with get
     if "weights" in arrays:
-        about = {
-            "dtype": described.get("dtype"),
-            "used": arrays.get("used"),
-            "step": described.get("step"),
-        }  # older files lack them
-        return trace_of_maps(arrays["weights"], tokens, described["name"], max(CLOSE.values()), **about)
-    mask = replace(Mask(**described["mask"]), **{name: arrays.get(name) for name in ("padded", "dense", "bias")})
-    known = {name: arrays.get(name) for name in ("v", "out_weight", "out_bias")}
-    known |= {name: described[name] for name in ("scale", "name")}
-    known |= {"without_key": described.get("without_key", "nan"), "step": described.get("step")}  # older files lack both
-    call = Call(arrays["q"], arrays["k"], **known, mask=mask, tokens=tokens)
-    return trace_of_call(
-        call, keep_scale=arrays.get("keep_scale"), later=True
-    )  # what is too long to be seen whole can be pooled
+        close, dtype = max(CLOSE.values()), described.get("dtype")
+        return trace_of_maps(arrays["weights"], tokens, name, close, dtype, arrays.get("used"), step)
+    call = Call(
+        arrays["q"],
+        arrays["k"],
+        arrays.get("v"),
+        mask=replace(
+            Mask(**described["mask"]), padded=arrays.get("padded"), dense=arrays.get("dense"), bias=arrays.get("bias")
+        ),
+        scale=described["scale"],
+        out_weight=arrays.get("out_weight"),
+        out_bias=arrays.get("out_bias"),
+        tokens=tokens,
+        name=name,
+        without_key=described.get("without_key", "nan"),
+        step=step,
+    )
+    # later: what is too long to be seen whole can be pooled
+    return trace_of_call(call, keep_scale=arrays.get("keep_scale"), later=True)

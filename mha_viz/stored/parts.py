@@ -1,5 +1,10 @@
 """The parts of a saved recording, checked against each other as they are read: nothing of a damaged one reaches a picture."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
 
 from mha_viz.core.rules import Shape, Wrong, one_of, whole
@@ -7,7 +12,7 @@ from mha_viz.core.rules import Shape, Wrong, one_of, whole
 FARTHEST = 2**31  # of a position from key 0
 
 
-def check_call(place, described, arrays):
+def check_call(place: str, described: Any, arrays: Mapping[str, np.ndarray]) -> None:
     """Raises Wrong where what describes the call called ``place`` is of another form than ``Recording.save`` writes, or does not fit its
     ``arrays`` by name.
 
@@ -48,7 +53,7 @@ def check_call(place, described, arrays):
         _check_mask(place, described["mask"], arrays, (N, H, L, S - extra), extra)
 
 
-def check_recording(about, shapes):
+def check_recording(about: Mapping[str, Any], shapes: Sequence[tuple[int, int, int, int]]) -> None:
     """Raises Wrong where notes, cause or address are of another form than ``Recording.save`` writes.
 
     ``shapes`` are (N, H, L, S) of each Trace, where the cause must lead to.
@@ -71,7 +76,7 @@ def check_recording(about, shapes):
             whole(f"cause.{name}", cause[name], 0, count - 1)
 
 
-def _sizes(place, arrays):
+def _sizes(place: str, arrays: Mapping[str, np.ndarray]) -> tuple[int, int, int, int]:
     """(N, H, L, S) that the arrays of a call tell."""
     for name in ("weights",) if "weights" in arrays else ("q", "k"):
         shape = arrays[name].shape
@@ -82,7 +87,9 @@ def _sizes(place, arrays):
     return (*arrays["q"].shape[:3], arrays["k"].shape[2])
 
 
-def _check_mask(place, described, arrays, sizes, extra):
+def _check_mask(
+    place: str, described: Any, arrays: Mapping[str, np.ndarray], sizes: tuple[int, int, int, int], extra: int
+) -> None:
     N, H, L, S = sizes
     where = f"{place}.mask"
     _check(where, described, isinstance(described, dict), "must be a JSON object.")
@@ -107,7 +114,9 @@ def _check_mask(place, described, arrays, sizes, extra):
             _check_array(place, arrays, name, kind, shape)
 
 
-def _check_array(place, arrays, name, kind, shape):
+def _check_array(
+    place: str, arrays: Mapping[str, np.ndarray], name: str, kind: type[bool | np.floating], shape: tuple[int, ...]
+) -> None:
     """Raises Wrong where this array is there and of another type or shape."""
     if name not in arrays:
         return
@@ -118,7 +127,7 @@ def _check_array(place, arrays, name, kind, shape):
         raise Wrong(f"{place}.{name}", Shape(array.shape), f"must have shape {shape}.")
 
 
-def _check_parts(place, value, N):
+def _check_parts(place: str, value: Any, N: int) -> None:
     """Raises Wrong where what names batch items as parts is of another form, or not for N of them; None is right."""
     if value is None:
         return
@@ -133,19 +142,19 @@ def _check_parts(place, value, N):
     _check(place, value, fits, f"must hold kind, whole and {N} places of two whole numbers or more, or be null.")
 
 
-def _check_texts(place, value, N, length, letter):
+def _check_texts(place: str, value: object, N: int, length: int, letter: str) -> None:
     fits = isinstance(value, list) and len(value) == N and all(_list_of(item, str, length) for item in value)
     _check(place, value, fits, f"must be {N} lists of {length} texts, [N, {letter}].")
 
 
-def _is_finite(value):
+def _is_finite(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf")
 
 
-def _list_of(value, kind, length):
+def _list_of(value: object, kind: type, length: int) -> bool:
     return isinstance(value, list) and len(value) == length and all(type(one) is kind for one in value)
 
 
-def _check(argument, value, fits, rule):
+def _check(argument: str, value: object, fits: bool, rule: str) -> None:
     if not fits:
         raise Wrong(argument, value, rule)

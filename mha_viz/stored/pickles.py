@@ -4,8 +4,14 @@ Reading a pickle the usual way calls what it names and makes what it claims. Her
 dicts, lists and tuples, and a tensor becomes a Claim, so that a file makes nothing larger than itself.
 """
 
+from __future__ import annotations
+
 import pickletools
 from dataclasses import dataclass
+from types import UnionType
+from typing import IO, Any, TypeVar, overload
+
+T = TypeVar("T")
 
 # What storages hold, by the class that torch names; UntypedStorage leaves the type to the tensor.
 STORAGES = {
@@ -25,7 +31,12 @@ STORAGES = {
 }
 REBUILD = ("_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3")
 WRAPPED = ("_rebuild_parameter", "_rebuild_parameter_with_state")
-EMPTY = {"collections.OrderedDict": dict, "collections.defaultdict": dict, "collections.Counter": dict, "builtins.set": list}
+EMPTY: dict[str, type[dict[Any, Any]] | type[list[Any]]] = {
+    "collections.OrderedDict": dict,
+    "collections.defaultdict": dict,
+    "collections.Counter": dict,
+    "builtins.set": list,
+}
 INERT = (  # no tensor in them
     "torch.Size",
     "torch.device",
@@ -102,13 +113,14 @@ class Unread(Exception):
     """A tensor of a kind that is not read; its message says which, and how to save it so that it is."""
 
 
-def read_pickle(file, storages=None):
+def read_pickle(file: IO[bytes], storages: dict[str, Storage] | None = None) -> Any:
     """The object of the pickle at the position of ``file``: dicts, lists, tuples, numbers, texts, and Claims for tensors.
 
     Every Storage that it refers to is added to the dict ``storages`` by its key. Raises Refused where the pickle holds anything else,
     Unread for a tensor that is not dense, ValueError and its like where it is damaged.
     """
-    stack, memo = [], {}
+    stack: list[Any] = []  # what a pickle holds is checked where it is taken
+    memo: dict[Any, Any] = {}
     for opcode, argument, _ in pickletools.genops(file):
         name = opcode.name
         if name == "STOP":
@@ -124,7 +136,7 @@ def read_pickle(file, storages=None):
         elif name in ("GET", "BINGET", "LONG_BINGET"):
             stack.append(memo[argument])
         elif name == "GLOBAL":
-            stack.append(_named(argument.replace(" ", ".")))
+            stack.append(_named(str(argument).replace(" ", ".")))
         elif name == "STACK_GLOBAL":
             last, first = stack.pop(), stack.pop()
             stack.append(_named(f"{first}.{last}"))
@@ -137,7 +149,7 @@ def read_pickle(file, storages=None):
     raise ValueError("it ends before its STOP")
 
 
-def _step(name, stack):
+def _step(name: str, stack: list[Any]) -> None:
     """One opcode that works on what is on the stack."""
     if name == "MARK":
         stack.append(MARK)
@@ -174,7 +186,7 @@ def _step(name, stack):
         raise Refused(name)
 
 
-def _named(text):
+def _named(text: str) -> Name:
     module, _, last = text.rpartition(".")
     known = (
         text in EMPTY
@@ -189,11 +201,11 @@ def _named(text):
     return Name(text)
 
 
-def _made(text, arguments):
+def _made(text: str, arguments: tuple[Any, ...]) -> Any:
     """What a call of the function ``text`` stands for."""
     last = text.rpartition(".")[2]
     if text in EMPTY:
-        made = EMPTY[text]()
+        made: Any = EMPTY[text]()
         for given in arguments:
             if isinstance(given, list) and isinstance(made, dict):
                 _filled(made, [part for pair in given for part in _of_type(pair, tuple | list)])
@@ -213,7 +225,7 @@ def _made(text, arguments):
     raise Refused(text)
 
 
-def _claim(function, arguments):
+def _claim(function: str, arguments: tuple[Any, ...]) -> Claim:
     storage, offset, shape, stride, *rest = arguments
     dtype = _of_type(storage, Storage).dtype
     if function == "_rebuild_tensor_v3":
@@ -231,7 +243,7 @@ def _claim(function, arguments):
     return Claim(storage, dtype, offset, shape, stride)
 
 
-def _storage(told):
+def _storage(told: object) -> Storage:
     kind, of, key, _, count, *_ = _of_type(told, tuple)
     name = _of_type(of, Name).text.rpartition(".")[2]
     if kind != "storage" or name not in STORAGES or not isinstance(key, str) or type(count) is not int or count < 0:
@@ -239,20 +251,24 @@ def _storage(told):
     return Storage(STORAGES[name], key, count)
 
 
-def _of_type(value, kind):
+@overload
+def _of_type(value: object, kind: type[T]) -> T: ...
+@overload
+def _of_type(value: T, kind: UnionType) -> T: ...
+def _of_type(value: object, kind: type | UnionType) -> object:
     if not isinstance(value, kind):
         raise ValueError(f"a {type(value).__name__} stands where something else belongs")
     return value
 
 
-def _to_mark(stack):
+def _to_mark(stack: list[Any]) -> list[Any]:
     held = []
     while (value := stack.pop()) is not MARK:
         held.append(value)
     return held[::-1]
 
 
-def _filled(into, held):
+def _filled(into: dict[Any, Any], held: list[Any]) -> dict[Any, Any]:
     """``into`` with these keys and values in turn. A key that is a tuple could take for ever to hash."""
     if len(held) % 2:
         raise ValueError("a key lacks its value")

@@ -1,12 +1,15 @@
 """``.safetensors``: a JSON header that says where each tensor's bytes are, and the bytes."""
 
+from __future__ import annotations
+
 from math import prod
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from mha_viz.core.json_text import parse_json
 from mha_viz.core.rules import Wrong
-from mha_viz.stored.stored import Stored, check_tensors, from_bfloat16, reading
+from mha_viz.stored.stored import Data, Stored, check_tensors, from_bfloat16, reading
 
 LONGEST_HEADER = 100_000_000  # bytes: safetensors' own limit
 TYPES = {
@@ -26,13 +29,13 @@ TYPES = {
 }
 
 
-def begins_as_safetensors(start):
+def begins_as_safetensors(start: bytes) -> bool:
     """True for the first 16 bytes of such a file."""
     return start[8:9] == b"{" and int.from_bytes(start[:8], "little") <= LONGEST_HEADER
 
 
-def stored_safetensors(name, data, size):
-    """({name: Stored}, metadata) of a file of ``size`` bytes; ``data`` are its bytes or its path. Raises Wrong where it is damaged."""
+def stored_safetensors(name: str, data: Data, size: int) -> tuple[dict[str, Stored], dict[str, Any] | None]:
+    """(the Stored by name, the metadata) of a file of ``size`` bytes. Raises Wrong where it is damaged."""
     with reading(name):
         length = int.from_bytes(_part(data, 0, 8), "little")
         if not 2 <= length <= min(LONGEST_HEADER, size - 8):
@@ -45,7 +48,7 @@ def stored_safetensors(name, data, size):
     metadata = header.pop("__metadata__", None)
     if metadata is not None and not isinstance(metadata, dict):
         raise Wrong("file", name, "is damaged: its metadata are no JSON object.")
-    stored, spans = {}, []
+    stored, spans = dict[str, Stored](), list[tuple[int, int]]()
     for key, about in header.items():
         stored[key], span = _stored(name, key, about, data, 8 + length)
         spans.append(span)
@@ -62,10 +65,10 @@ def stored_safetensors(name, data, size):
     return stored, metadata
 
 
-def _stored(name, key, about, data, start):
+def _stored(name: str, key: str, about: object, data: Data, start: int) -> tuple[Stored, tuple[int, int]]:
     """The Stored of one entry of the header, and (first, last) byte after the header."""
-    about = about if isinstance(about, dict) else {}
-    code, shape, span = about.get("dtype"), about.get("shape"), about.get("data_offsets")
+    told = about if isinstance(about, dict) else {}
+    code, shape, span = told.get("dtype"), told.get("shape"), told.get("data_offsets")
     if not (isinstance(code, str) and _counts(shape) and _counts(span) and len(span) == 2 and span[0] <= span[1]):
         raise Wrong("file", name, f"is damaged: its header describes {key!r} by no dtype, shape and data_offsets.")
     dtype = TYPES.get(code, code.lower())
@@ -75,20 +78,20 @@ def _stored(name, key, about, data, start):
             rule = f"is damaged: {key!r}, {shape} of {dtype}, takes {prod(shape) * held.itemsize:,} bytes, not {span[1] - span[0]:,}."
             raise Wrong("file", name, rule)
 
-    def load():
+    def load() -> np.ndarray:
         if code not in TYPES:
             raise Wrong(key, code, f"must be of one of the types {', '.join(TYPES)}.")
         array = np.frombuffer(_part(data, start + span[0], start + span[1]), held).reshape(shape)
         return from_bfloat16(array) if dtype == "bfloat16" else array
 
-    return Stored(key, tuple(shape), dtype, load), tuple(span)
+    return Stored(key, tuple(shape), dtype, load), (span[0], span[1])
 
 
-def _counts(value):
+def _counts(value: object) -> TypeGuard[list[int]]:
     return isinstance(value, list) and all(type(number) is int and 0 <= number <= 2**62 for number in value)
 
 
-def _part(data, first, last):
+def _part(data: Data, first: int, last: int) -> bytes | memoryview:
     """The bytes from ``first`` to ``last`` of a file: of one in memory a view."""
     if isinstance(data, bytes):
         return memoryview(data)[first:last]

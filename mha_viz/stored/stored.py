@@ -1,14 +1,23 @@
 """One tensor of a file, and the bounds that every file keeps: how many bytes it may turn into, whatever it claims."""
 
+from __future__ import annotations
+
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from mha_viz.core.arrays import as_array
 from mha_viz.core.rules import Wrong
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, UInt16
+
+Data: TypeAlias = bytes | Path  # what a file holds, or where it is
 
 LARGEST = 2 * 2**30  # bytes that are read at once; of a larger .safetensors or .pt on a disk, the tensors that are asked for
 FLOATING = ("float16", "bfloat16", "float32", "float64")
@@ -27,11 +36,11 @@ class Stored:
     load: Callable[[], np.ndarray]
 
     @property
-    def floating(self):
+    def floating(self) -> bool:
         """True for the types that can be read as weights or maps."""
         return self.dtype in FLOATING
 
-    def read(self):
+    def read(self) -> Float[np.ndarray, ...]:
         """The tensor as a NumPy array of float16, float32 (bfloat16 too) or float64."""
         called = self.name or "the array"  # an .npy holds one, without a name
         check_size(called, 4 * prod(self.shape))
@@ -42,13 +51,13 @@ class Stored:
         return array
 
 
-def check_size(name, size):
+def check_size(name: str, size: int) -> None:
     """Raises Wrong for more bytes than are read at once."""
     if size > LARGEST:
         raise Wrong("file", name, f"would take {size:,} bytes; at most {LARGEST:,} are read at once.")
 
 
-def check_expansion(name, size, held):
+def check_expansion(name: str, size: int, held: int) -> None:
     """Raises Wrong where a file of ``held`` bytes would turn into ``size`` bytes that are mostly repeats.
 
     Compression and strides of 0 let a small file claim any size; honest arrays compress by less than RATIO.
@@ -61,13 +70,13 @@ def check_expansion(name, size, held):
         raise Wrong("file", name, rule)
 
 
-def check_count(name, count, what, advice):
+def check_count(name: str, count: int, what: str, advice: str) -> None:
     """Raises Wrong where a file holds more of ``what`` than MOST_OPENED; no picture shows so many, and each takes a moment to open."""
     if count > MOST_OPENED:
         raise Wrong("file", name, f"holds {count:,} {what}, and at most {MOST_OPENED:,} are opened. {advice}")
 
 
-def check_tensors(name, count):
+def check_tensors(name: str, count: int) -> None:
     """Raises Wrong where a file holds more tensors than MOST_TENSORS, which would take seconds to list."""
     if count > MOST_TENSORS:
         rule = f"holds {count:,} tensors, and at most {MOST_TENSORS:,} are read. Save those to look at in a file of their own."
@@ -75,7 +84,7 @@ def check_tensors(name, count):
 
 
 @contextlib.contextmanager
-def reading(name):
+def reading(name: str) -> Iterator[None]:
     """Whatever a reader raises becomes a Wrong: in a damaged or hostile file it can fail anywhere, and in any way."""
     try:
         yield
@@ -94,6 +103,6 @@ def reading(name):
         ) from error
 
 
-def from_bfloat16(array):
+def from_bfloat16(array: UInt16[np.ndarray, ...]) -> Float[np.ndarray, ...]:
     """bfloat16 numbers, held as uint16, as float32."""
     return (array.astype(np.uint32) << 16).view(np.float32)

@@ -1,27 +1,35 @@
 """``.pt`` files: tensors are views of the bytes that are there. Neither torch nor pickle reads them, so nothing in them can run."""
 
+from __future__ import annotations
+
 import contextlib
 import io
 import zipfile
+from collections.abc import Callable, Iterator
 from math import prod
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from mha_viz.core.rules import Wrong
-from mha_viz.stored.pickles import Claim, Refused, Unread, read_pickle
-from mha_viz.stored.stored import MOST_TENSORS, Stored, check_expansion, check_size, from_bfloat16, reading
+from mha_viz.stored.pickles import Claim, Refused, Storage, Unread, read_pickle
+from mha_viz.stored.stored import MOST_TENSORS, Data, Stored, check_expansion, check_size, from_bfloat16, reading
 
 SIZES = {"bfloat16": 2, "bool": 1}  # bytes of a number whose type NumPy calls otherwise
 LEGACY = 0x1950A86A20F9469CFC6C  # the first number in what torch.save wrote before 1.6
 DEEPEST, NAMED = 64, 2**23  # levels of containers, characters in the names of all tensors
 LOCAL_HEADER = 30  # bytes of a zip's local header before a member's name
 
+Container: TypeAlias = dict[object, object] | list[object] | tuple[object, ...]
+Place: TypeAlias = Callable[[Storage], tuple[int, int]]  # (first byte, bytes) of a storage in the file
 
-def stored_zip(name, data, archive, size):
-    """{name: Stored} of an open zip ``archive`` that ``torch.save`` wrote; ``data`` are its bytes or its path."""
+
+def stored_zip(name: str, data: Data, archive: zipfile.ZipFile, size: int) -> dict[str, Stored]:
+    """By name, the Stored of an open zip ``archive`` that ``torch.save`` wrote; ``data`` are its bytes or its path."""
     members = {member.filename: member for member in archive.infolist()}
     with reading(name):
-        whole = data if isinstance(data, bytes) else np.memmap(data, mode="r")  # mapped once, however many tensors it holds
+        # mapped once, however many tensors it holds
+        whole: bytes | np.ndarray = data if isinstance(data, bytes) else np.memmap(data, mode="r")
     if any(member.compress_type != zipfile.ZIP_STORED for member in members.values()):
         raise Wrong("file", name, "is compressed, which torch.save never does: it is not read.")
     pickled = next(key for key in members if key.rpartition("/")[2] == "data.pkl")
@@ -30,16 +38,15 @@ def stored_zip(name, data, archive, size):
         held = read_pickle(io.BytesIO(archive.read(pickled)))
         order = archive.read(f"{root}byteorder") if f"{root}byteorder" in members else b"little"
 
-    def place(storage):
-        """(first byte, bytes) of a storage in the file."""
+    def place(storage: Storage) -> tuple[int, int]:
         member = members[f"{root}data/{storage.key}"]
         return _begin(whole, member), member.file_size
 
     return _stored(name, held, place, whole, size, ">" if order == b"big" else "<")
 
 
-def stored_stream(name, data, size):
-    """{name: Stored} of a file as ``torch.save`` wrote it before 1.6: pickles one after the other, then the storages."""
+def stored_stream(name: str, data: Data, size: int) -> dict[str, Stored]:
+    """By name, the Stored of a file as ``torch.save`` wrote it before 1.6: pickles one after the other, then the storages."""
     check_size(name, size)
     data = data if isinstance(data, bytes) else data.read_bytes()
     file = io.BytesIO(data)
@@ -48,7 +55,7 @@ def stored_stream(name, data, size):
             raise Refused("a pickle that torch.save did not write")
         read_pickle(file)  # the protocol
         order = read_pickle(file)
-        storages, places = {}, {}
+        storages, places = dict[str, Storage](), dict[str, tuple[int, int]]()
         held, keys = read_pickle(file, storages), read_pickle(file)
         for key in keys:
             count = int.from_bytes(file.read(8), "little")
@@ -61,15 +68,16 @@ def stored_stream(name, data, size):
     return _stored(name, held, lambda storage: places[storage.key], data, size, "<" if little else ">")
 
 
-def flat(name, held):
-    """{name: Claim} of all tensors in nested containers, names joined by dots: checkpoints nest their state dict.
+def flat(name: str, held: object) -> dict[str, Claim]:
+    """By name, the Claims of all tensors in nested containers, names joined by dots: checkpoints nest their state dict.
 
     What leads to no tensor is looked through once, wherever it stands. Raises Wrong, with the file's ``name``, where containers nest
     deeper than DEEPEST, or more than MOST_TENSORS tensors or NAMED characters would come of it.
     """
-    leading, found, characters = {}, {}, 0
+    leading: dict[int, list[tuple[object, Container | Claim]]] = {}
+    found, characters = dict[str, Claim](), 0
 
-    def parts(container, depth):
+    def parts(container: Container, depth: int) -> list[tuple[object, Container | Claim]]:
         """[(key, tensor or container)] of what leads to a tensor."""
         if depth > DEEPEST:
             raise Wrong("file", name, f"nests its tensors more than {DEEPEST} containers deep: save the state_dict alone.")
@@ -82,7 +90,7 @@ def flat(name, held):
             ]
         return leading[id(container)]
 
-    def walk(value, path, depth):
+    def walk(value: Container | Claim, path: str, depth: int) -> None:
         nonlocal characters
         if isinstance(value, Claim):
             characters += len(path)
@@ -102,7 +110,7 @@ def flat(name, held):
 
 
 @contextlib.contextmanager
-def _reading_pickle(name):
+def _reading_pickle(name: str) -> Iterator[None]:
     with reading(name):
         try:
             yield
@@ -117,7 +125,9 @@ def _reading_pickle(name):
             raise Wrong("file", name, rule) from None
 
 
-def _stored(name, held, place, data, size, order):
+def _stored(
+    name: str, held: object, place: Place, data: bytes | np.ndarray, size: int, order: Literal["<", ">"]
+) -> dict[str, Stored]:
     with reading(name):
         claims = flat(name, held)
         stored = {}
@@ -128,7 +138,9 @@ def _stored(name, held, place, data, size, order):
     return stored
 
 
-def _loader(name, key, claim, place, data, order):
+def _loader(
+    name: str, key: str, claim: Claim, place: Place, data: bytes | np.ndarray, order: Literal["<", ">"]
+) -> Callable[[], np.ndarray]:
     """A function that makes the tensor, after its place in the file was checked."""
     begin, held = place(claim.storage)
     itemsize = _itemsize(claim.dtype)
@@ -138,7 +150,7 @@ def _loader(name, key, claim, place, data, order):
         rule = f"is cut off or damaged: {what}, reaches beyond the {held:,} bytes kept for it."
         raise Wrong("file", name, rule)
 
-    def load():
+    def load() -> np.ndarray:
         if not reach:
             return np.empty(claim.shape, np.float32)
         dtype = np.dtype("uint16" if claim.dtype == "bfloat16" else claim.dtype).newbyteorder(order)
@@ -151,7 +163,7 @@ def _loader(name, key, claim, place, data, order):
     return load
 
 
-def _itemsize(dtype):
+def _itemsize(dtype: str) -> int:
     if dtype in SIZES:
         return SIZES[dtype]
     if dtype.startswith("float8"):
@@ -159,7 +171,7 @@ def _itemsize(dtype):
     return np.dtype(dtype).itemsize
 
 
-def _begin(data, member):
+def _begin(data: bytes | np.ndarray, member: zipfile.ZipInfo) -> int:
     """Where the bytes of a stored zip member begin."""
     header = bytes(data[member.header_offset : member.header_offset + LOCAL_HEADER])
     if header[:4] != b"PK\x03\x04":
