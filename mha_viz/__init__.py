@@ -5,6 +5,8 @@
 
 from importlib import import_module
 
+__version__ = "0.1.0"
+
 _HOMES = {
     "Batch": "mha_viz.core.batch",
     "Intervention": "mha_viz.core.intervention",

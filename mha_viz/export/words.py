@@ -1,12 +1,12 @@
 """What stands under a figure, and in its place: a caption, an alternative text, and both as Markdown."""
 
-from importlib import metadata
 from urllib.parse import quote, urlencode
 
+from mha_viz import __version__
+from mha_viz.core.versions import release
 from mha_viz.export.markdown import plain_in_a_file
 from mha_viz.figures.around import seen
 from mha_viz.settings import to_address
-from mha_viz.studies.validation import app_version
 from mha_viz.views.shown import Measured
 
 
@@ -45,8 +45,8 @@ def told_a(shown):
 
 
 def made_by():
-    libraries = ", ".join(f"{name} {metadata.version(name)}" for name in ("torch", "numpy"))
-    return f"Made by MHA Explorer {app_version()} with {libraries}."
+    libraries = ", ".join(f"{name} {release(name)}" for name in ("torch", "numpy"))
+    return f"Made by MHA Explorer {__version__} with {libraries}."
 
 
 def masks(of):

@@ -8,13 +8,13 @@ import platform
 import statistics
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from importlib import metadata
 
 import psutil
 
 from mha_viz.core.cost import call_flops
 from mha_viz.core.json_text import parse_json
 from mha_viz.core.rules import Wrong, whole
+from mha_viz.core.versions import release
 from mha_viz.settings.profile import BOTH, Profile
 from mha_viz.settings.spelling import from_values, spell, to_json
 from mha_viz.studies.profiling import CALIBRATION, PEAK, PROCESS, SECONDS, SKIPPED, WARMED, Point, points_of, predicted, thought
@@ -57,7 +57,7 @@ def machine():
         "memory": psutil.virtual_memory().total,
         "platform": platform.system(),
         "python": platform.python_version(),
-        "torch": metadata.version("torch"),
+        "torch": release("torch"),
         "threads": "of PyTorch, as the profile says; OMP_WAIT_POLICY=PASSIVE",
     }
 

@@ -1,14 +1,13 @@
 """What is said of a source that is validated: the checks of its layers, those of its own, and the versions to pin."""
 
 import platform
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import metadata
-from pathlib import Path
+from importlib.metadata import PackageNotFoundError
 
 import numpy as np
 
+from mha_viz import __version__
 from mha_viz.analysis.causes import findings
 from mha_viz.analysis.layout import module_of
 from mha_viz.analysis.validation import CANNOT, FAIL, GROUPS, PASS, QUESTIONS, Check, Subject, checks
@@ -17,6 +16,7 @@ from mha_viz.core.attend import attend
 from mha_viz.core.batch import Batch
 from mha_viz.core.decimals import prose
 from mha_viz.core.intervention import Intervention
+from mha_viz.core.versions import release
 from mha_viz.sources import models
 from mha_viz.sources.models import MODELS
 from mha_viz.sources.tiny import TOKENS, tiny_layer
@@ -142,20 +142,19 @@ OF_HELD_OUT = (held_out_score, held_out_one_head, held_out_disjoint)
 
 
 def versions(of):
-    """What to pin, by name: Python, packages, and the model, tokenizer and generation settings where there are any."""
-    found = {"python": platform.python_version(), "platform": platform.platform(), "mha_viz": app_version()}
+    """What to pin, by name: Python, releases of packages, and the model, tokenizer and generation settings where there are any.
+
+    "torch_build" is the build of that release that ran, which decides the last bit.
+    """
+    import torch
+
+    found = {"python": platform.python_version(), "platform": platform.platform(), "mha_viz": __version__}
     for package in PACKAGES:
         try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
+            found[package] = release(package)
+        except PackageNotFoundError:
             continue
-    return found | of.kind.versions(of.settings)
-
-
-def app_version():
-    """This app's version, from pyproject.toml beside the package."""
-    text = Path(__file__).parents[2].joinpath("pyproject.toml").read_text()
-    return re.search(r'^version = "(.+)"', text, re.MULTILINE)[1]
+    return found | {"torch_build": torch.__version__} | of.kind.versions(of.settings)
 
 
 def summary(done):

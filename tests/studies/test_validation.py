@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from packaging.version import Version
 
-from mha_viz import Intervention, Recording, Settings, attend, synthetic
+from mha_viz import Intervention, Recording, Settings, __version__, attend, synthetic
 from mha_viz.analysis.layout import module_of
 from mha_viz.analysis.validation import QUESTIONS
 from mha_viz.core.maps import trace_of_maps
@@ -208,7 +209,8 @@ def test_the_training_data_is_what_training_draws(monkeypatch):
 
 def test_versions_name_what_ran():
     found = versions(source(MODEL))
-    assert found["torch"] == torch.__version__ and found["numpy"] == np.__version__
+    assert found["torch"] == Version(torch.__version__).public and found["torch_build"] == torch.__version__
+    assert found["numpy"] == np.__version__ and found["mha_viz"] == __version__
     assert "look-both-ways-2, final weights, sha256 " in found["model"] and "--seed 1" in found["model"]
     assert "seed 7" in versions(source(Settings()))["model"]
     assert versions(source(Recording((synthetic(SMALL),))))["model"] == "a recording: not known"
