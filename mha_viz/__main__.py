@@ -5,6 +5,8 @@ import argparse
 import os
 import sys
 import threading
+import time
+from traceback import walk_stack
 
 STOPPED, UNREAD = 130, 141  # what a shell calls the end by Ctrl-C, and that of a program whose output nobody reads any more
 
@@ -67,9 +69,16 @@ def status_of(given):
 def hear_again(unraisable):
     """Ctrl-C that falls into a callback of Python's own, as in imports, is printed and lost there: it is sent again."""
     if issubclass(unraisable.exc_type, KeyboardInterrupt):
-        threading.Timer(0.02, _thread.interrupt_main).start()  # when the callback is over
+        threading.Thread(target=_interrupt_once_left, args=(threading.get_ident(),), daemon=True).start()
     else:
         sys.__unraisablehook__(unraisable)
+
+
+def _interrupt_once_left(thread):
+    """Interrupt the main thread once this thread has left ``hear_again``: within it, it would be lost again."""
+    while any(frame.f_code is hear_again.__code__ for frame, _ in walk_stack(sys._current_frames()[thread])):
+        time.sleep(0.001)
+    _thread.interrupt_main()
 
 
 if __name__ == "__main__":
