@@ -84,6 +84,10 @@ def from_address(query: Mapping[str, str], *kinds: type[Ruled]) -> tuple[*tuple[
     return *found.values(), notes
 
 
+@overload
+def display_from_address(query: Mapping[str, str]) -> tuple[Display, list[Wrong]]: ...
+@overload
+def display_from_address(query: Mapping[str, str], kind: type[Ruled], /) -> tuple[dict[str, Any], Display, list[Wrong]]: ...
 def display_from_address(
     query: Mapping[str, str], *kinds: type[Ruled]
 ) -> tuple[*tuple[dict[str, Any], ...], Display, list[Wrong]]:

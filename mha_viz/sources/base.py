@@ -149,7 +149,7 @@ class Source:
     @property
     def address(self) -> dict[str, str] | None:
         """Its settings as the query part of an address, by name; None where an address does not hold what is looked at."""
-        return address_of(self.settings) if self.kind.in_address else None
+        return address_of(self.settings) if self.settings is not None and self.kind.in_address else None
 
 
 def kind_of(settings: object) -> AnyKind:
@@ -174,7 +174,7 @@ def kind_named(name: object) -> AnyKind:
     return kind
 
 
-def address_of(settings: Ruled | None) -> dict[str, str]:
+def address_of(settings: Ruled) -> dict[str, str]:
     """The query part of the address that opens a source of these settings, by name."""
     return kind_of(settings).spelling | to_address(type(settings), **vars(settings))
 

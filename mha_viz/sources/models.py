@@ -238,12 +238,14 @@ def forward(
 def layer_norm(x: Hidden, weight: Norm, bias: Norm, eps: float = 1e-5) -> Hidden:
     """As ``nn.LayerNorm`` over the last axis."""
     centred = x - x.mean(axis=-1, keepdims=True)
-    return centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + eps) * weight + bias
+    normed: Hidden = centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + eps) * weight + bias
+    return normed
 
 
 def log_softmax(logits: Float[np.ndarray, "*axes V"]) -> Float[np.ndarray, "*axes V"]:
     shifted = logits - logits.max(axis=-1, keepdims=True)
-    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+    logs: Float[np.ndarray, "*axes V"] = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+    return logs
 
 
 def score(model: Model, parameters: Parameters, interventions: Sequence[Intervention] = ()) -> Scores:
@@ -265,7 +267,8 @@ def score(model: Model, parameters: Parameters, interventions: Sequence[Interven
 
 def is_right(logits: Float[np.ndarray, "N L A V"], targets: Int[np.ndarray, "N L A"]) -> Bool[np.ndarray, "N L A"]:
     """[N, L, A] bool: True where the likeliest answer is the right one; an undefined one never is."""
-    return (logits.argmax(axis=-1) == targets) & np.isfinite(logits).all(axis=-1)
+    right: Bool[np.ndarray, "N L A"] = (logits.argmax(axis=-1) == targets) & np.isfinite(logits).all(axis=-1)
+    return right
 
 
 def _on_role(trace: Trace, keys: Bool[np.ndarray, "N L S"]) -> list[float]:

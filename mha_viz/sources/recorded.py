@@ -1,7 +1,11 @@
 """Attention recorded from a person's own PyTorch model while it runs."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -15,9 +19,35 @@ from mha_viz.sources.capture.kept import Filters
 from mha_viz.sources.capture.nonfinite import cause_of
 from mha_viz.sources.capture.run import Run
 
+if TYPE_CHECKING:
+    from jaxtyping import Int
+    from torch import nn
+
+    from mha_viz.core.trace import Trace
+    from mha_viz.sources.capture.axes import Axis
+    from mha_viz.sources.capture.kept import Kept
+
+
+Given: TypeAlias = tuple[str | tuple[Any, ...], ...]  # texts as a person gave them, one sequence per batch item
+Texts: TypeAlias = Sequence[Sequence[str]]
+Names: TypeAlias = tuple[
+    Texts | None, Texts | None
+]  # of the queries and of the keys of a call, None for a side that they do not fit
+
 
 @contextmanager
-def record(model, *, layers=None, items=None, steps=None, max_length=None, tokens=None, until=None, limit=None, layout=None):
+def record(
+    model: nn.Module,
+    *,
+    layers: str | Iterable[str] | None = None,
+    items: int | Iterable[int] | None = None,
+    steps: int | Iterable[int] | None = None,
+    max_length: int | None = None,
+    tokens: Iterable[str | Iterable[str]] | None = None,
+    until: Literal["nonfinite"] | None = None,
+    limit: int | None = None,
+    layout: str | None = None,
+) -> Iterator[Recording]:
     """Record every attention that runs inside ``model``, an ``nn.Module``, without changing what it computes.
 
         with mha_viz.record(model) as recording:
@@ -62,13 +92,13 @@ def record(model, *, layers=None, items=None, steps=None, max_length=None, token
         _fill(recording, run, tokens, finished)
 
 
-def _texts(tokens):
+def _texts(tokens: object) -> Given:
     """Texts as they were given, one sequence per batch item; raises Wrong where they are none, before the model runs."""
     rule = "must be texts, one sequence of them per batch item."
     return tuple(one if isinstance(one, str) else listed("tokens", one, rule) for one in listed("tokens", tokens, rule))
 
 
-def _fill(recording, run, tokens, finished):
+def _fill(recording: Recording, run: Run, tokens: Given | None, finished: bool) -> None:
     """Make Traces of what was kept; where the block ended by itself, say what is wrong with it."""
     if run.watch and not run.watch.found:
         steps = max(run.watch.steps, 1)
@@ -80,7 +110,7 @@ def _fill(recording, run, tokens, finished):
     named = None if tokens is None else _names(tokens, kept, strict=finished)
     traces, several = [], len({call.step for call in kept}) > 1
     for call in kept:
-        traces.append(_trace(call, named and named.get(call), run.filters, call.step if several else None))
+        traces.append(_trace(call, None if named is None else named.get(call), run.filters, call.step if several else None))
     recording.traces = tuple(traces)
     if run.watch and run.watch.found:
         recording.cause = cause_of(run.watch.found, kept, recording.traces)
@@ -89,7 +119,7 @@ def _fill(recording, run, tokens, finished):
         raise run.wrong
 
 
-def _trace(call, names, filters, step):
+def _trace(call: Kept, names: Names | None, filters: Filters, step: int | None) -> Trace:
     weights = call.arrays.get("weights")
     N, _, L, _ = (weights if weights is not None else call.arrays["q"]).shape
     S = call.mask.num_keys
@@ -123,14 +153,14 @@ def _trace(call, names, filters, step):
     return trace_of_call(made, later=True)
 
 
-def _numbers(numbers, N):
+def _numbers(numbers: Int[np.ndarray, "#N rows"] | None, N: int) -> list[list[str]] | None:
     """The texts of these numbers [1|N, L] for N items, "?" for what is not known; None of None, and where nothing is known."""
     if numbers is None or (numbers < 0).all():
         return None
     return [["?" if i < 0 else str(i) for i in item] for item in np.broadcast_to(numbers, (N, numbers.shape[1])).tolist()]
 
 
-def _names(tokens, kept, strict):
+def _names(tokens: Given, kept: Sequence[Kept], strict: bool) -> dict[Kept, Names]:
     """{call: (texts of its queries, of its keys)}, None for a side that ``tokens`` do not fit.
 
     They fit a side of their number. Where keys are gathered step by step, as with a cache, the first of them name the earlier
@@ -139,28 +169,32 @@ def _names(tokens, kept, strict):
     count = len(tokens)
     given = texts("tokens", tokens, count, len(tokens[0]) if count and not isinstance(tokens[0], str) else 0)
     length = len(given[0]) if given else 0
-    longest = {}
+    longest: dict[str, int] = {}
     for call in kept:
         longest[call.name] = max(longest.get(call.name, 0), call.full[2])
-    named, family, several = {}, None, any(call.places.two for call in kept)
+    named: dict[Kept, Names] = {}
+    family: Axis | None = None
+    several = any(call.places.two for call in kept)
     for call in kept:
         N, L, S = call.full
         if count != N:
             continue
         grows = call.one_sequence and L <= S < length == longest[call.name]
-        keys = [item[:S] for item in given] if length == S or grows else None
-        queries = given if length == L and keys is None else None
-        whole = [root is not None and root.size == length for root in call.places.roots]
-        if whole[1] and call.places.numbers(1) is not None:
-            keys = _taken(given, call.places.keys)
-        if queries and whole[0] and call.places.numbers(0) is not None:
-            queries = _taken(given, call.places.queries)
-        if queries is None and whole[0] and not call.one_sequence and not call.places.two and call.places.queries is not None:
-            queries = _taken(given, call.places.queries)
+        keys: Texts | None = [item[:S] for item in given] if length == S or grows else None
+        queries: Texts | None = given if length == L and keys is None else None
+        places = call.places
+        whole = [root is not None and root.size == length for root in places.roots]
+        if whole[1] and places.keys is not None and places.numbers(1) is not None:
+            keys = _taken(given, places.keys)
+        if whole[0] and places.queries is not None:
+            if queries and places.numbers(0) is not None:
+                queries = _taken(given, places.queries)
+            if queries is None and not call.one_sequence and not places.two:
+                queries = _taken(given, places.queries)
         if several and (keys or queries):  # no word on the rows of another sequence that is as long
-            family = family or call.places.families[keys is not None]
+            family = family or places.families[keys is not None]
             queries, keys = (
-                side if own is family else None for side, own in zip((queries, keys), call.places.families, strict=True)
+                side if own is family else None for side, own in zip((queries, keys), places.families, strict=True)
             )
         if keys or queries:
             named[call] = (queries, keys)
@@ -173,7 +207,7 @@ def _names(tokens, kept, strict):
     return named
 
 
-def _taken(given, numbers):
+def _taken(given: Sequence[Sequence[str]], numbers: Int[np.ndarray, "#N rows"]) -> list[list[str]]:
     """The texts that stand at these numbers [1|N, L] of each item: numbers of rows where none is known."""
     if (numbers < 0).all():
         return [[str(i) for i in range(numbers.shape[1])]] * len(given)
@@ -183,7 +217,7 @@ def _taken(given, numbers):
     ]
 
 
-def _nothing_recorded(run):
+def _nothing_recorded(run: Run) -> Wrong:
     seen = tuple(run.outside)
     if seen and run.filters.layers is not None and not any(map(run.filters.takes, seen)):
         rule = "fits no module that attends; these do."

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from mha_viz.core.arrays import Dtype
     from mha_viz.core.attend import Engine
     from mha_viz.core.trace import Trace
+    from mha_viz.settings.rules import Texts
 
 PAD = "<pad>"
-Texts: TypeAlias = tuple[tuple[str, ...], ...]  # the tokens of each batch item
 BARE = (
     "case",
     "embed_dim",
@@ -177,6 +177,7 @@ def tokens(
     import torch
 
     counts = padding + (0,) * (s.N - len(padding))
+    labels: Texts
     if s.case == "tiny":
         vectors, labels = np.array(TOKENS, np.float32), (tuple(map(str, range(length))),)
     elif texts is None:

@@ -71,11 +71,10 @@ class Trained(Ruled):
             try:
                 change.check(model.num_heads, length)
             except Wrong as wrong:
-                right = (*changes[:layer], replace(change, **wrong.nearest[0]), *changes[layer + 1 :])
+                nearest = replace(change, **wrong.nearest[0])
+                right = write_interventions((*changes[:layer], nearest, *changes[layer + 1 :]))
                 rule = f"in layer {layer} {wrong.rule}"
-                raise Wrong(
-                    "interventions", self.interventions, rule, [{"interventions": write_interventions(right)}]
-                ) from None
+                raise Wrong("interventions", self.interventions, rule, [{"interventions": right}]) from None
 
     @property
     def changes(self) -> tuple[Intervention, ...]:

@@ -1,7 +1,11 @@
 """One call of attention written by hand, when its module ends: its axes put in order, its mask told, held against its own weights."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import torch
 from torch.nn import functional as F
@@ -12,8 +16,22 @@ from mha_viz.sources.capture.axes import Axis, Unclear, arranged, leaves
 from mha_viz.sources.capture.beneath import NoTokens
 from mha_viz.sources.capture.masks import FILLED, joined, of_floats, row_without_key, symbolic, together, version, with_sink
 from mha_viz.sources.capture.rows import tokens_of
-from mha_viz.sources.capture.scores import Scores, Weights
+from mha_viz.sources.capture.scores import Scores, Sink, Weights
 from mha_viz.sources.capture.windows import windows_of
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from mha_viz.core.mask import Mask
+    from mha_viz.sources.capture.axes import Axes, Side, TensorAxis
+    from mha_viz.sources.capture.kept import Kept
+    from mha_viz.sources.capture.masks import Memory
+    from mha_viz.sources.capture.rows import Rows
+    from mha_viz.sources.capture.run import Projection, Run
+
+
+T = TypeVar("T")
+Groups: TypeAlias = Sequence[Sequence[Axis]]  # the leaves of items, heads, queries and keys
 
 
 @dataclass(eq=False)
@@ -24,40 +42,40 @@ class Attended:
     multiplied the values, None where that is the softmax, or was before dropout.
     """
 
-    module: object
+    module: nn.Module
     order: int
     scores: Scores
-    q: tuple
-    k: tuple
-    v: tuple
-    result: tuple
+    q: Side
+    k: Side
+    v: Side
+    result: Side
     keys: Axis
     rank: int  # how many axes the model sees in the result
     weights: Weights | None = None
-    used: tuple | None = None
+    used: Side | None = None
     dropped: bool = False  # in the one operator that did it all
-    heads: tuple | None = None  # what stands side by side with the numbers of the values
+    heads: tuple[Axis, ...] | None = None  # what stands side by side with the numbers of the values
     folded: bool = False  # heads that share keys were folded into the axis of queries, as the result tells
     doubt: bool = False  # all queries were joined with the numbers: they may be folded heads, and queries as well
     beside: bool = False  # the queries were joined with one axis that k has, and with nothing else: as folded heads are
-    out: tuple | None = None
-    kept: object = None
+    out: Projection | None = None
+    kept: Kept | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.versions = self._versions()
 
     @property
-    def changed_in_place(self):
+    def changed_in_place(self) -> bool:
         """True where q, k or v are not what they were."""
         return self.versions != self._versions()
 
     @property
-    def numbers(self):
+    def numbers(self) -> list[Axis]:
         """The leaves that the values alone have."""
-        known = leaves(self.scores.axes)
+        known = leaves(self.scores.known_axes)
         return [leaf for leaf in leaves(self.v[1]) if leaf not in known]
 
-    def joined(self, axes):
+    def joined(self, axes: Axes) -> None:
         """The result has these ``axes`` now: heads are what stands side by side with the numbers of the values."""
         self._unfolded(axes)
         if not self.folded and self._beside_queries(axes):
@@ -66,17 +84,17 @@ class Attended:
             if len(leaves([axis])) > len(self.numbers):
                 self.heads = self._heads([axis], of_one_query=len(axes) > 2 and not _counts(axes[-2])) or self.heads
 
-    def holds_heads(self, axes):
+    def holds_heads(self, axes: Axes) -> bool:
         """True where ``axes`` of the result, along which a product adds up, are the numbers of all heads, as a projection takes them."""
         heads, others = self._heads(axes), [leaf for leaf in leaves(self.result[1]) if leaf in leaves(self.k[1])]
-        if heads == () and self.folded and not any(leaf in others for leaf in self.heads):
+        if heads == () and self.folded and not any(leaf in others for leaf in self.heads or ()):
             self.heads, self.folded = None, False  # one projection for each of them: they were queries
         if heads is None or self.heads not in (None, heads) or (self.heads is None and not heads and len(others) > 1):
             return False  # of one head, maybe
         self.heads = heads
         return True
 
-    def _unfolded(self, axes):
+    def _unfolded(self, axes: Axes) -> None:
         """Where ``axes`` are […, heads, queries, numbers] and the heads are some that k has and others that it has not, all is told.
 
         So grouped heads are put side by side again: q [N, G, H / G · L, D] gave a result that becomes [N, H, L, D].
@@ -90,14 +108,14 @@ class Attended:
         if told and numbers == self.numbers:
             self.heads, self.folded, self.doubt = _counts(axes[-3]), True, False
 
-    def _beside_queries(self, axes):
+    def _beside_queries(self, axes: Axes) -> bool:
         """True where the last of ``axes`` are one that k has joined with all queries, and the numbers: so heads stand that were folded."""
         if len(axes) < 2 or leaves([axes[-1]]) != self.numbers:
             return False
         together, rows = _counts(axes[-2]), tuple(self._rows())
         return bool(rows) and together[1:] == rows and together[0] in leaves(self.k[1])
 
-    def _heads(self, axes, of_one_query=False):
+    def _heads(self, axes: Axes, of_one_query: bool = False) -> tuple[Axis, ...] | None:
         """The leaves of ``axes`` before the numbers; None where these are not there, or all queries are among them.
 
         Those may be grouped heads ``of_one_query``, where k has some of them.
@@ -112,16 +130,16 @@ class Attended:
             self.doubt = not self.folded
         return None if self.doubt else heads
 
-    def _rows(self):
+    def _rows(self) -> list[Axis]:
         """The leaves of the result that neither k nor the numbers have: queries, and heads that were folded into them."""
         known = (*leaves(self.k[1]), *self.numbers)
         return [leaf for leaf in leaves(self.result[1]) if leaf not in known and leaf.size > 1]
 
-    def _versions(self):
+    def _versions(self) -> tuple[int | None, ...]:
         return tuple(version(tensor) for tensor, _ in (self.q, self.k, self.v))
 
 
-def keep(run, attended, layout=None):
+def keep(run: Run, attended: Attended, layout: str | None = None) -> None:
     """Keep this call; ``layout`` tells the axes of q, where the person does."""
     module, name = attended.module, run.names[attended.module]
     if not run.wants(name):
@@ -133,9 +151,10 @@ def keep(run, attended, layout=None):
         q, k, v, weights, used, result = _arranged(attended, items, heads, queries)
         groups = [items, heads, queries, list(attended.keys.leaves)]
         mask = _mask(run.memory, attended.scores, groups, absorbs=weights is not None)
-        extra = ()
+        extra: tuple[str, ...] = ()
         if attended.scores.sink is not None:
-            extra, mask, k, v = ("sink",), *_sunk(attended.scores.sink, mask, k, v, groups)
+            extra = ("sink",)
+            mask, k, v = _sunk(attended.scores.sink, mask, k, v, groups)
             run.note(
                 'a sink stands beside the keys in its softmax: the column "sink", which multiplies no value. Without it the weights of a '
                 "query sum to less than 1.",
@@ -150,14 +169,15 @@ def keep(run, attended, layout=None):
     N, _, L, _ = q.shape
     S = mask.num_keys
     scale, zero = attended.scores.scale, False
-    if weights is None:
+    softmax = attended.weights
+    if weights is None or softmax is None:
         maps = None
         if not attended.dropped:
             zero = gives_zero(mask, result.transpose(1, 2))
             run.compare(name, gap(q, k, v, mask, scale, zero, result), q.dtype)
         zero = zero or attended.dropped
     else:
-        if attended.weights.version != version(attended.weights.given[0]) and attended.scores.changed is None:
+        if softmax.version != version(softmax.given[0]) and attended.scores.changed is None:
             weights = weights_of(q, k, mask, scale, [(0, L)]).to(
                 weights.dtype
             )  # as they were before they were changed in place
@@ -167,7 +187,7 @@ def keep(run, attended, layout=None):
         used = None if used is None or _alike(_beside(shown[..., : mask.num_keys], len(extra)), used) else used
         maps = shown if used is not None or not _tells(run, attended.scores, q, k, mask, shown, name) else None
         if used is not None:
-            _say_changed(run, attended.weights, name)
+            _say_changed(run, softmax, name)
     if maps is None and row_without_key(mask):
         if mask.may_spare:
             run.minimum(name)
@@ -201,18 +221,18 @@ def keep(run, attended, layout=None):
     )
 
 
-def _sunk(sink, mask, k, v, groups):
+def _sunk(sink: Sink, mask: Mask, k: Tensor, v: Tensor, groups: Groups) -> tuple[Mask, Tensor, Tensor]:
     """(mask, k, v) with one key more, which is 0 and whose value is 0: the sink is what the mask adds to its score."""
     tensor = arranged(sink.tensor, sink.axes, [*groups[:3], []])  # [1|N, 1|H, 1|L, 1]
-    return with_sink(mask, tensor), *(F.pad(t, (0, 0, 0, 1)) for t in (k, v))  # [N, H, S + 1, D|Dv]
+    return with_sink(mask, tensor), F.pad(k, (0, 0, 0, 1)), F.pad(v, (0, 0, 0, 1))  # [N, H, S + 1, D|Dv]
 
 
-def _beside(weights, columns):
+def _beside(weights: Tensor, columns: int) -> Tensor:
     """``weights`` with 0 in so many ``columns`` more: what a sink takes multiplies no value."""
     return F.pad(weights, (0, columns))
 
 
-def _say_parts(run, attended, N, L, places):
+def _say_parts(run: Run, attended: Attended, N: int, L: int, places: Rows) -> None:
     """Say that batch items are parts of the model's own, such as windows: where they are named, or are several times as many."""
     name, plural = run.names[attended.module], "s" if L > 1 else ""
     if places.parts is not None:
@@ -233,29 +253,33 @@ def _say_parts(run, attended, N, L, places):
         )
 
 
-def _rows(run, attended, items, heads, queries, N):
+def _rows(run: Run, attended: Attended, items: list[Axis], heads: list[Axis], queries: list[Axis], N: int) -> Rows:
     """The Rows of q and k, and what the N items are called."""
-    product, found = attended.scores.product, []
-    for side, rows in ((attended.q, queries), (attended.k, list(attended.keys.leaves))):
-        places = next((known for own, known in zip(product.sides, product.places, strict=True) if own[0] is side[0]), ())
-        found += tokens_of(places, *side, items, heads, rows)
-        if side is attended.q:
-            parts = windows_of(places, side[1], items, heads, rows, N)
-    return replace(run.operators.places.rows(*found), parts=parts)
+
+    def places(side: Side) -> Sequence[TensorAxis]:
+        product = attended.scores.product
+        return next((known for own, known in zip(product.sides, product.places, strict=True) if own[0] is side[0]), ())
+
+    of_q, of_k = places(attended.q), places(attended.k)
+    found = run.operators.places.rows(
+        *tokens_of(of_q, *attended.q, items, heads, queries),
+        *tokens_of(of_k, *attended.k, items, heads, list(attended.keys.leaves)),
+    )
+    return replace(found, parts=windows_of(of_q, attended.q[1], items, heads, queries, N))
 
 
-def _zeroed(weights, used):
+def _zeroed(weights: Tensor, used: Tensor) -> bool:
     """True where the values were multiplied with these weights, but with 0 in rows without a distribution."""
     empty = weights.isnan().all(dim=-1, keepdim=True)
     return bool(empty.any()) and _alike(weights.masked_fill(empty, 0), used)
 
 
-def _alike(weights, used):
+def _alike(weights: Tensor, used: Tensor) -> bool:
     exact = used.dtype == weights.dtype and used.dtype in (torch.float32, torch.float64)
     return torch.allclose(weights.float(), used.float(), rtol=0, atol=1e-6 if exact else 1e-2, equal_nan=True)
 
 
-def _say_changed(run, weights, name):
+def _say_changed(run: Run, weights: Weights, name: str) -> None:
     how = " and ".join(weights.changed) or "something that was not seen, such as another dtype in between,"
     run.note(
         f"weights are changed by {how} after softmax. The maps show what multiplied the values; the softmax is beside it "
@@ -264,10 +288,10 @@ def _say_changed(run, weights, name):
     )
 
 
-def _found(run, attended):
+def _found(run: Run, attended: Attended) -> tuple[list[Axis], list[Axis], list[Axis]]:
     """(items, heads, queries), each a list of leaves, as far as the result told them."""
     heads = list(attended.heads or ())
-    rows = [leaf for leaf in leaves(attended.scores.axes) if leaf not in attended.keys.leaves]
+    rows = [leaf for leaf in leaves(attended.scores.known_axes) if leaf not in attended.keys.leaves]
     queries = [leaf for leaf in rows if leaf not in leaves(attended.k[1]) and leaf not in heads]
     known = attended.heads is not None  # then a view may have parted queries, as into the rows and columns of a grid
     queries = [leaf for leaf in queries if leaf.root is queries[-1].root] if known else queries[-1:]
@@ -296,7 +320,7 @@ def _found(run, attended):
     return items, heads, queries
 
 
-def _told(attended, layout):
+def _told(attended: Attended, layout: str) -> tuple[list[Axis], list[Axis], list[Axis]]:
     """(items, heads, queries), each a list of leaves, as ``layout`` tells them of q."""
     q, axes = attended.q
     levels = attended.result[1][: len(attended.result[1]) - attended.rank]  # of torch.vmap: they are items
@@ -312,7 +336,9 @@ def _told(attended, layout):
     return [*leaves(levels), *told.get("N", [])], told.get("H", []), told["L"]
 
 
-def _arranged(attended, items, heads, queries):
+def _arranged(
+    attended: Attended, items: list[Axis], heads: list[Axis], queries: list[Axis]
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None, Tensor | None, Tensor]:
     """q [N, H, L, D], k [N, H, S, D], v [N, H, S, Dv], the model's own softmax [N, H, L, S] and what multiplied v, or None each, and
     result [N, H, L, Dv]."""
     keys, inner, numbers = list(attended.keys.leaves), list(attended.scores.product.inner.leaves), attended.numbers
@@ -327,19 +353,17 @@ def _arranged(attended, items, heads, queries):
         )
     )
     sink = attended.scores.sink
+    given = None if attended.weights is None else attended.weights.given
     softmax, used = (
-        pair and arranged(*pair, [items, heads, queries, columns]).expand(*counts, -1, -1)
-        for pair, columns in (
-            (attended.weights and attended.weights.given, keys if sink is None else [sink.wide]),
-            (attended.used, keys),
-        )
+        None if pair is None else arranged(*pair, [items, heads, queries, columns]).expand(*counts, -1, -1)
+        for pair, columns in ((given, keys if sink is None else [sink.wide]), (attended.used, keys))
     )
-    if sink is not None and sink.start:
+    if softmax is not None and sink is not None and sink.start:
         softmax = softmax.roll(-1, -1)  # a sink is the last column here
     return q, k, v, softmax, used, result
 
 
-def _times(q, scores, groups):
+def _times(q: Tensor, scores: Scores, groups: Groups) -> Tensor:
     """q [N, H, L, D] times what multiplies the scores beside their scale, such as one number per head."""
     for tensor, axes in scores.factors:
         factor = arranged(tensor, axes, groups)  # [1|N, 1|H, 1|L, 1|S]
@@ -350,13 +374,13 @@ def _times(q, scores, groups):
     return q
 
 
-def _mask(memory, scores, groups, absorbs):
+def _mask(memory: Memory, scores: Scores, groups: Groups, absorbs: bool) -> Mask:
     """The Mask of the scores, for the leaves of N, H, L and S; ``absorbs`` says that masks are added in the dtype of the scores."""
     L, S = (math.prod(leaf.size for leaf in group) for group in groups[2:])
     places = {leaf: place for place, leaf in enumerate(leaf for group in groups for leaf in group)}
     sizes = tuple(tuple(leaf.size for leaf in group) for group in groups)
 
-    def remembered(make, tensor, axes, *how):
+    def remembered(make: Callable[..., T], tensor: Tensor, axes: Axes, *how: float) -> T:
         arrangement = tuple(tuple(places.get(leaf) for leaf in leaves([axis])) for axis in axes)
         return memory.of(tensor, (make, how, arrangement, sizes), lambda: make(arranged(tensor, axes, groups), L, S, *how))
 
@@ -368,15 +392,15 @@ def _mask(memory, scores, groups, absorbs):
     return together([symbolic(L, S), *scores.rules, *found], scores.product.sides[0][0].dtype)
 
 
-def _mask_of_bools(mask, L, S, shown):
+def _mask_of_bools(mask: Tensor, L: int, S: int, shown: bool) -> Mask:
     return symbolic(L, S, mask.bool() != shown)
 
 
-def _masks_of_floats(added, L, S, factor, absorbs):
+def _masks_of_floats(added: Tensor, L: int, S: int, factor: float, absorbs: bool) -> tuple[Mask, ...]:
     return of_floats(added * factor if factor != 1 else added, L, S, absorbs=absorbs)
 
 
-def _tells(run, scores, q, k, mask, weights, name):
+def _tells(run: Run, scores: Scores, q: Tensor, k: Tensor, mask: Mask, weights: Tensor, name: str) -> bool:
     """True where q, k and the mask give the model's own ``weights``; else a note says what was not followed."""
     if scores.changed is None:
         runs = some_rows(weights.shape[2])
@@ -391,7 +415,7 @@ def _tells(run, scores, q, k, mask, weights, name):
     return False
 
 
-def _grouped(k, v):
+def _grouped(k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
     """k and v [N, G, S, …] with heads that share them kept once, where neighbours do."""
     H = k.shape[1]
     if H == 1 or not torch.equal(k[:, 0], k[:, 1]):
@@ -403,6 +427,6 @@ def _grouped(k, v):
     return k, v
 
 
-def _counts(axis):
+def _counts(axis: TensorAxis) -> tuple[Axis, ...]:
     """The leaves of ``axis`` that count more than one."""
     return tuple(leaf for leaf in leaves([axis]) if leaf.size > 1)

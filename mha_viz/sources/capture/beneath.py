@@ -1,7 +1,11 @@
 """Tensors as they are beneath what wraps them, and a look at them that the model never notices."""
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 import torch
 from torch._C import _functorch
@@ -10,6 +14,14 @@ from torch._subclasses.fake_tensor import is_fake
 from torch.utils._python_dispatch import _disable_current_modes
 
 from mha_viz.sources.capture.axes import Axis, Unclear
+
+if TYPE_CHECKING:
+    from mha_viz.sources.capture.axes import Axes, Side, TensorAxis
+
+
+T = TypeVar("T")
+Args: TypeAlias = tuple[Any, ...]  # what an operator or a module was called with
+Kwargs: TypeAlias = dict[str, Any]
 
 
 class NoNumbers(Exception):
@@ -21,7 +33,7 @@ class NoTokens(Exception):
 
 
 @contextmanager
-def beneath():
+def beneath() -> Iterator[None]:
     """While it lasts, operators compute at once and alone: no gradient, no level of ``torch.func``, no tracer and no mode."""
     with ExitStack() as stack:
         stack.enter_context(torch.no_grad())
@@ -31,12 +43,12 @@ def beneath():
             stack.enter_context(_disable_current_modes())
         traced = torch._C._get_tracing_state()
         if traced is not None:
-            torch._C._set_tracing_state(None)
-            stack.callback(torch._C._set_tracing_state, traced)
+            torch._C._set_tracing_state(None)  # type: ignore[attr-defined]  # it is not in the stub
+            stack.callback(torch._C._set_tracing_state, traced)  # type: ignore[attr-defined]
         yield
 
 
-def plain(tensor, axes=None):
+def plain(tensor: torch.Tensor, axes: Iterable[TensorAxis] | None = None) -> Side:
     """(``tensor`` without its wrappers, its axes): each level of ``torch.vmap`` is one more axis in front, the outer one first.
 
     ``axes`` are those that the model sees; one level is one Axis in all tensors. Without ``axes``, only levels are told.
@@ -53,28 +65,32 @@ def plain(tensor, axes=None):
     return inner, [*levels, *axes]
 
 
-def alone(tensor):
+@overload
+def alone(tensor: torch.Tensor) -> torch.Tensor: ...
+@overload
+def alone(tensor: torch.Tensor | None) -> torch.Tensor | None: ...
+def alone(tensor: torch.Tensor | None) -> torch.Tensor | None:
     """``tensor`` without its wrappers, None of None; raises Unclear where it differs along a level of ``torch.vmap``."""
     if tensor is None:
         return None
-    tensor, levels = plain(tensor)
+    beneath_it, levels = plain(tensor)
     if levels:
         raise Unclear
-    return tensor
+    return beneath_it
 
 
-def batched(tensor):
+def batched(tensor: torch.Tensor | None) -> bool:
     """True where ``tensor`` differs along a level of ``torch.vmap``."""
     return tensor is not None and _functorch.is_functorch_wrapped_tensor(tensor) and bool(plain(tensor)[1])
 
 
-def mapped(function, *tensors):
+def mapped(function: Callable[..., T], *tensors: torch.Tensor | None) -> tuple[T, list[int]]:
     """What ``function`` gives for ``tensors``, each alone or (tensor, levels), once for each place along all their levels.
 
     It gives one tensor or several; they get the levels in front, the outer one first.
     """
-    found = [(None, []) if tensor is None else plain(tensor) for tensor in tensors]
-    order = []
+    found: list[Side | tuple[None, Axes]] = [(None, []) if tensor is None else plain(tensor) for tensor in tensors]
+    order: Axes = []
     for _, levels in found:
         order += [axis for axis in levels if axis not in order]
     order.sort(key=lambda axis: axis[0].level)
@@ -83,13 +99,13 @@ def mapped(function, *tensors):
     return function(*(tensor for tensor, _ in found)), [axis[0].size for axis in order]
 
 
-def has_numbers(tensor):
+def has_numbers(tensor: torch.Tensor) -> bool:
     """False for a tensor that is a shape only."""
     return not (tensor.is_meta or is_fake(tensor))
 
 
 @functools.cache
-def _level(level, size):
+def _level(level: int, size: int) -> Axis:
     axis = Axis(size)
     axis.level = level
     return axis

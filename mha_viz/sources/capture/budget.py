@@ -1,20 +1,22 @@
 """What a recording takes, told before it fills the memory, with the filters that would make it fit."""
 
+from collections.abc import Callable, Sequence
+
 from mha_viz.core.memory import free, largest, readable_size
 from mha_viz.core.rules import Wrong
 
 
-def default_limit():
+def default_limit() -> int:
     """Half of the memory that is free now, in bytes."""
     return free() // 2
 
 
-def size_of_call(N, H, G, L, S, D, Dv, itemsize):
+def size_of_call(N: int, H: int, G: int, L: int, S: int, D: int, Dv: int, itemsize: int) -> int:
     """Bytes of q [N, H, L, D], k [N, G, S, D] and v [N, G, S, Dv]: what is kept of a call whose mask is made of rules."""
     return N * (H * L * D + G * S * (D + Dv)) * itemsize
 
 
-def check(limit, used, expected, names, N, L, size):
+def check(limit: int, used: int, expected: int, names: Sequence[str], N: int, L: int, size: Callable[[int, int], int]) -> None:
     """Raises Wrong where ``used`` bytes and ``expected`` more calls like this one are over ``limit`` bytes.
 
     ``names`` are those of the modules that these calls come from; ``size(n, m)`` is what a call takes with n batch items and m
@@ -24,7 +26,7 @@ def check(limit, used, expected, names, N, L, size):
     if used + expected * one <= limit:
         return
     left = max(limit - used, 0)
-    nearest = []
+    nearest: list[dict[str, range | int | str | tuple[str, ...]]] = []
     items = largest(N, lambda n: expected * size(n, L) <= left)
     if items:
         nearest.append({"items": range(items)})

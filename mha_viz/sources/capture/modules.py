@@ -1,7 +1,11 @@
 """Attention inside PyTorch's own modules, made again from what goes into them: whichever path PyTorch takes stays taken."""
 
+from __future__ import annotations
+
 import inspect
 import math
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import torch
 from torch import nn
@@ -14,24 +18,40 @@ from mha_viz.sources.capture.beneath import NoNumbers, NoTokens, alone, batched,
 from mha_viz.sources.capture.masks import of_floats, row_without_key, split, symbolic, together
 from mha_viz.sources.capture.rows import numbers_of
 
+if TYPE_CHECKING:
+    import numpy as np
+    from jaxtyping import Int
+    from torch import Tensor
+
+    from mha_viz.core.mask import Mask
+    from mha_viz.sources.capture.axes import Axis
+    from mha_viz.sources.capture.beneath import Args, Kwargs
+    from mha_viz.sources.capture.kept import Kept
+    from mha_viz.sources.capture.rows import Rows
+    from mha_viz.sources.capture.run import Run
+
 FAST = nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.TransformerEncoder  # what has a fast path
 ARGUMENTS = {cls: inspect.signature(cls.forward) for cls in FAST}
 FUNCTION = inspect.signature(F.multi_head_attention_forward)
 
 
-def is_multihead(module):
+Inputs: TypeAlias = "tuple[Tensor, Tensor, Tensor]"  # query, key, value
+Result: TypeAlias = "tuple[Tensor, bool]"  # what the model computed, and whether its items come first
+
+
+def is_multihead(module: object) -> TypeGuard[nn.MultiheadAttention]:
     """True for an ``nn.MultiheadAttention`` that computes what PyTorch's does."""
     return isinstance(module, nn.MultiheadAttention) and type(module).forward is nn.MultiheadAttention.forward
 
 
-def before(run, module, args, kwargs):
+def before(run: Run, module: nn.Module, args: Args, kwargs: Kwargs) -> Callable[[Any], None] | None:
     """``module`` is about to run: a function that is to be told its output, or None."""
     if is_multihead(module):
         return lambda output: from_module(run, module, arguments(module, args, kwargs), output[0])
     if isinstance(module, nn.TransformerEncoderLayer) and is_multihead(module.self_attn):
         calls = run.calls_of(module.self_attn)
 
-        def see(output):
+        def see(output: object) -> None:
             if run.calls_of(module.self_attn) == calls:  # one kernel for the whole layer: its attention never ran by itself
                 from_fast_layer(run, module, arguments(module, args, kwargs))
 
@@ -42,7 +62,7 @@ def before(run, module, args, kwargs):
     return None
 
 
-def arguments(module, args, kwargs):
+def arguments(module: nn.Module, args: Args, kwargs: Kwargs) -> dict[str, Any]:
     """What ``forward`` was called with, by name."""
     signature = next(signature for cls, signature in ARGUMENTS.items() if isinstance(module, cls))
     bound = signature.bind(module, *args, **kwargs)
@@ -50,7 +70,7 @@ def arguments(module, args, kwargs):
     return bound.arguments
 
 
-def from_module(run, module, given, output):
+def from_module(run: Run, module: nn.MultiheadAttention, given: Mapping[str, Any], output: Tensor) -> None:
     """Keep a call of ``nn.MultiheadAttention``."""
     given_output = output
     run.called(module)
@@ -71,7 +91,8 @@ def from_module(run, module, given, output):
         hint = _top_left(attn_mask)
         hides = attn_mask if attn_mask.dtype == torch.bool else split(attn_mask)[0]
         if not bool((hides == hint).all()) and (
-            module.training or _believed(module, _sequence_first(query, key, value, items_first), attn_mask, result)
+            module.training
+            or (result is not None and _believed(module, _sequence_first(query, key, value, items_first), attn_mask, result))
         ):
             sentence = "is_causal was believed, and the attn_mask beside it, which is not causal, never read."
             run.note(sentence, run.names[module])
@@ -95,7 +116,7 @@ def from_module(run, module, given, output):
         run.watch.result(kept.order, given_output)
 
 
-def from_fast_layer(run, layer, given):
+def from_fast_layer(run: Run, layer: nn.TransformerEncoderLayer, given: Mapping[str, Any]) -> None:
     """Keep the attention of an ``nn.TransformerEncoderLayer`` that took its fast path, made again from the layer's input."""
     module, src = layer.self_attn, given["src"]
     run.called(module)
@@ -121,7 +142,7 @@ def from_fast_layer(run, layer, given):
     )
 
 
-def from_function(run, module, args, kwargs, output):
+def from_function(run: Run, module: nn.Module, args: Args, kwargs: Kwargs, output: tuple[Tensor, Tensor | None]) -> None:
     """Keep a call of ``F.multi_head_attention_forward``, with which some models attend without the module."""
     bound = FUNCTION.bind(*args, **kwargs)
     bound.apply_defaults()
@@ -158,20 +179,20 @@ def from_function(run, module, args, kwargs, output):
 
 
 def multihead(
-    run,
-    module,
-    inputs,
-    items_first,
-    num_heads,
-    W,
-    add_zero_attn,
-    padding,
-    attn_mask,
-    dropout,
-    result,
-    no_weights=False,
-    read=None,
-):
+    run: Run,
+    module: nn.Module,
+    inputs: Inputs,
+    items_first: bool,
+    num_heads: int,
+    W: Mapping[str, Tensor],
+    add_zero_attn: bool,
+    padding: Tensor | None,
+    attn_mask: Tensor | None,
+    dropout: float,
+    result: Result | None,
+    no_weights: bool = False,
+    read: tuple[Tensor, Tensor] | None = None,
+) -> Kept:
     """Keep one call: query, key and value before projection, masks as ``nn.MultiheadAttention`` takes them.
 
     ``result`` is what the model computed, in the same order of axes, as (output, items first), or None; ``no_weights`` says that no
@@ -186,8 +207,9 @@ def multihead(
     places = [next(i for i, other in enumerate(inputs) if other is x) for x in inputs]  # which of them are one tensor
     kinds = tuple(W)
 
-    def project(*tensors):
-        query, key, value = _sequence_first(*(tensors[place] for place in places), items_first)  # [L|S, N, E]
+    def project(*tensors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        query, key, value = (tensors[place] for place in places)
+        query, key, value = _sequence_first(query, key, value, items_first)  # [L|S, N, E]
         return project_heads(dict(zip(kinds, tensors[3:], strict=True)), query, key, value, num_heads, add_zero_attn)
 
     (q, k, v), levels = mapped(project, *inputs, *W.values())  # [levels…, N·H, L|S + extra, D]
@@ -196,9 +218,9 @@ def multihead(
     N, L, S = len(q) // times, q.shape[2], inputs[1].shape[1 if items_first else 0]
     query, key = inputs[:2]
     one_projection = not (batched(W["out_proj.weight"]) or batched(W.get("out_proj.bias")))
-    out = tuple(alone(W.get(kind)) if one_projection else None for kind in ("out_proj.weight", "out_proj.bias"))
+    out = (alone(W["out_proj.weight"]), alone(W.get("out_proj.bias"))) if one_projection else None
     labels = ("bias_k",) * ("bias_k" in W) + ("zero",) * add_zero_attn
-    rules = [symbolic(L, S, extra=len(labels))]
+    rules: list[Mask] = [symbolic(L, S, extra=len(labels))]
     if attn_mask is not None:
         shape = (1, 1, L, S) if attn_mask.dim() == 2 else (N, num_heads, L, S)
         rules += _rules(run, attn_mask, shape, times, L, S, len(labels), absorbs)
@@ -214,11 +236,11 @@ def multihead(
     if own and padding is not None and query_padding is None:
         query_padding = split(padding)[0]  # bool masks reach a layer as −∞ where another mask holds floats
     query_padding = query_padding if query_padding is None else query_padding.repeat(times, 1)  # [times·N, S]
-    scale, result = math.sqrt(1 / q.shape[3]), _items_first(result)
-    if result is not None and not dropout:
-        no_weights = gives_zero(mask, result)
+    scale, computed = math.sqrt(1 / q.shape[3]), None if result is None else _items_first(result)
+    if computed is not None and not dropout:
+        no_weights = gives_zero(mask, computed)
         if one_projection:
-            run.compare(name, gap(q, k, v, mask, scale, no_weights, result, out), q.dtype)
+            run.compare(name, gap(q, k, v, mask, scale, no_weights, computed, out), q.dtype)
     if no_weights and row_without_key(mask):
         run.zero(name)
     return run.keep(
@@ -232,13 +254,13 @@ def multihead(
         extra=labels,
         query_padding=query_padding,
         out=out,
-        result=result,
+        result=computed,
         without_key="zero" if no_weights else "nan",
         places=None if read is None else _rows(run, read, items_first),
     )
 
 
-def _say_ignored(run, module):
+def _say_ignored(run: Run, module: nn.Module) -> None:
     """Say that the hint is_causal was given alone: the slow path refuses it, so this was the fast one."""
     run.note(
         "is_causal=True was given without a mask. PyTorch's fast path ignores it, so every query saw every key; give the causal mask "
@@ -247,7 +269,7 @@ def _say_ignored(run, module):
     )
 
 
-def _say_layout(run, module, given, query):
+def _say_layout(run: Run, module: nn.MultiheadAttention, given: Mapping[str, Any], query: Tensor) -> None:
     """Say how the input is read where it may be batch first, in a layer that is not, and no mask tells: where there are more items than
     tokens, or where positions were added along the axis that is read as items, and none along the other."""
     unmasked = given["attn_mask"] is None and given["key_padding_mask"] is None
@@ -264,20 +286,22 @@ def _say_layout(run, module, given, query):
         )
 
 
-def _rows(run, read, items_first):
+def _rows(run: Run, read: tuple[Tensor, Tensor], items_first: bool) -> Rows:
     """The Rows of ``read``, query and key as the model gave them."""
-    found = []
-    for tensor in read:
+
+    def known(tensor: Tensor) -> tuple[Axis | None, Int[np.ndarray, "1 rows"] | None]:
         places = run.operators.places.of(tensor)
         dim = 1 if items_first else 0
         roots = {leaf.root for leaf in leaves([places[dim]])} if len(places) > 1 else set()
         root = roots.pop() if len(roots) == 1 else None
         numbers = None if root is None else numbers_of(places, root)
-        found += [root, numbers.reshape(1, -1) if numbers is not None and numbers.size == tensor.shape[dim] else None]
-    return run.operators.places.rows(*found)
+        return root, numbers.reshape(1, -1) if numbers is not None and numbers.size == tensor.shape[dim] else None
+
+    query, key = read
+    return run.operators.places.rows(*known(query), *known(key))
 
 
-def parameters(module):
+def parameters(module: nn.MultiheadAttention) -> dict[str, Tensor]:
     """The parameters of an ``nn.MultiheadAttention``, as its state_dict names them."""
     W = {
         name: getattr(module, name)
@@ -287,10 +311,12 @@ def parameters(module):
     return {name: tensor for name, tensor in W.items() if tensor is not None}
 
 
-def _rules(run, mask, shape, times, L, S, extra, absorbs):
+def _rules(
+    run: Run, mask: Tensor, shape: tuple[int, ...], times: int, L: int, S: int, extra: int, absorbs: bool
+) -> tuple[Mask, ...]:
     """The Masks of a ``mask`` that a person gave, seen at this ``shape``: [1|N, 1|H, 1|L, S]; for N items so many ``times``."""
 
-    def make():
+    def make() -> tuple[Mask, ...]:
         shaped = mask.reshape(shape)
         shaped = shaped.repeat(times, 1, 1, 1) if len(shaped) > 1 else shaped  # [1|times·N, 1|H, 1|L, S]
         if mask.dtype == torch.bool:
@@ -300,12 +326,12 @@ def _rules(run, mask, shape, times, L, S, extra, absorbs):
     return run.memory.of(mask, (shape, times, extra, absorbs), make)
 
 
-def _top_left(attn_mask):
+def _top_left(attn_mask: Tensor) -> Tensor:
     """What the hint is_causal hides: [L, S] bool, for an attn_mask of that size."""
     return torch.ones(attn_mask.shape[-2:], dtype=torch.bool, device=attn_mask.device).triu(1)
 
 
-def _believed(module, inputs, attn_mask, result):
+def _believed(module: nn.MultiheadAttention, inputs: Inputs, attn_mask: Tensor, result: Result) -> bool:
     """True where ``result`` is what the slow path computes, which believes is_causal; the fast path reads the mask."""
     query, key, value = inputs
     W = parameters(module)
@@ -335,32 +361,30 @@ def _believed(module, inputs, attn_mask, result):
     return torch.allclose(slow.transpose(0, 1), _items_first(result), atol=1e-5, equal_nan=True)
 
 
-def _beneath(*inputs):
-    """``inputs`` without their wrappers, where they do not differ along ``torch.vmap``; tensors that were one stay one."""
-    found = {id(x): x if batched(x) else alone(x) for x in inputs}
-    return tuple(found[id(x)] for x in inputs)
+def _beneath(query: Tensor, key: Tensor, value: Tensor) -> Inputs:
+    """These without their wrappers, where they do not differ along ``torch.vmap``; tensors that were one stay one."""
+    found = {id(x): x if batched(x) else alone(x) for x in (query, key, value)}
+    return found[id(query)], found[id(key)], found[id(value)]
 
 
-def _items_first(result):
-    """[times·N, L, E] of (output, items first); None of None."""
-    if result is None:
-        return None
+def _items_first(result: Result) -> Tensor:
+    """[times·N, L, E] of (output, items first)."""
     output, levels = plain(result[0])
     output = output.unsqueeze(-2) if output.dim() == len(levels) + 2 else output
     output = output if result[1] else output.transpose(-3, -2)  # [levels…, N, L, E]
     return output.flatten(0, len(levels))
 
 
-def _sequence_first(query, key, value, batch_first):
+def _sequence_first(query: Tensor, key: Tensor, value: Tensor, batch_first: bool) -> Inputs:
     """query [L, N, E], key and value [S, N, …]; tensors that were one stay one, which decides how they are projected."""
     moved = {}
     for tensor in (query, key, value):
         if id(tensor) not in moved:
             moved[id(tensor)] = tensor.unsqueeze(1) if tensor.dim() == 2 else tensor.transpose(0, 1) if batch_first else tensor
-    return tuple(moved[id(tensor)] for tensor in (query, key, value))
+    return moved[id(query)], moved[id(key)], moved[id(value)]
 
 
-def _padded(run, module, nested):
+def _padded(run: Run, module: nn.Module, nested: Tensor) -> tuple[Tensor, Tensor]:
     """(tensor [N, S, E] with 0 for padding, padding [N, S] bool) of a nested tensor, S being what it was before it was nested."""
     items = nested.unbind()
     S = run.padded_length or max(map(len, items))

@@ -1,7 +1,11 @@
 """Attention written by hand: scores, a product of two tensors, are followed to softmax, to the product with values, to a projection."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
 import torch
 from torch._higher_order_ops.flex_attention import flex_attention
@@ -17,6 +21,14 @@ from mha_viz.sources.capture.beneath import NoNumbers, alone, has_numbers, plain
 from mha_viz.sources.capture.places import Places
 from mha_viz.sources.capture.products import Product, operands_of, product_of
 from mha_viz.sources.capture.scores import Scores, Weights, number
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from mha_viz.sources.capture.axes import Axes, Side, TensorAxis
+    from mha_viz.sources.capture.beneath import Args, Kwargs
+    from mha_viz.sources.capture.products import Letters
+    from mha_viz.sources.capture.run import Run
 
 PRODUCTS = {"matmul", "bmm", "mm", "einsum", "baddbmm"}
 WHOLE = {"scaled_dot_product_attention", "multi_head_attention_forward", "flex_attention"}  # attention in one call
@@ -44,8 +56,7 @@ DROPOUTS = {"dropout", "feature_dropout", "alpha_dropout"}
 SCALED = {"mul", "multiply", "div", "divide", "true_divide", "layer_norm", "rms_norm"}  # what may stand behind attention
 VIEWS = {"view", "reshape", "flatten", "unflatten", "squeeze", "unsqueeze", "view_as", "reshape_as"}
 SWAPS = {"transpose", "swapaxes", "swapdims", "permute", "movedim", "moveaxis", "t"}
-MIRRORED = tuple(getattr(torch.Tensor, name).__get__ for name in ("mT", "T"))
-DATA = torch.Tensor.data.__get__
+DATA, *MIRRORED = (getattr(torch.Tensor, name).__get__ for name in ("data", "mT", "T"))
 UNNAMED = "which tokens its rows are could not be followed past one operator, so labels after it may be others"
 
 
@@ -54,7 +65,7 @@ class Result:
     """What an Attended gave, with its axes as they are now; ``changed`` where its numbers are others by now, as behind a gate."""
 
     attended: Attended
-    axes: list
+    axes: Axes
     changed: bool = False
 
 
@@ -66,18 +77,33 @@ class Projected:
     axes: None = None
 
 
+Tag: TypeAlias = Scores | Weights | Result | Projected
+Operator: TypeAlias = Callable[..., Any]
+
+
+class Known(TypedDict, total=False):
+    """What is known of an Attended besides, by the names of its fields."""
+
+    weights: Weights | None
+    used: Side | None
+    heads: TensorAxis | None
+    dropped: bool
+
+
 class Operators(TorchFunctionMode):
     """Sees every operator that a recorded model calls, in this thread, while it is entered."""
 
-    def __init__(self, run, layout):
+    def __init__(self, run: Run, layout: str | None) -> None:
         super().__init__()
         self.run, self.layout = run, layout
         self.tags = WeakTensorKeyDictionary()  # tensor → Scores, Weights, Result or Projected
-        self.waiting = []  # Attended of modules that still run
+        self.waiting: list[Attended] = []  # Attended of modules that still run
         self.places = Places()
         self.pauses = 0
 
-    def __torch_function__(self, function, types, args=(), kwargs=None):
+    def __torch_function__(
+        self, function: Operator, types: Sequence[type], args: Args = (), kwargs: Kwargs | None = None
+    ) -> Any:
         kwargs = kwargs or {}
         if torch.compiler.is_compiling():  # what stands here is compiled with the model
             if function is flex_attention:
@@ -100,40 +126,50 @@ class Operators(TorchFunctionMode):
                 self._follow(function, name, args, kwargs, output)
         return output
 
-    def _follow(self, function, name, args, kwargs, output):
+    def _follow(self, function: Operator, name: str, args: Args, kwargs: Kwargs, output: object) -> None:
         """Keep in mind which tokens the rows of ``output`` came from."""
 
-        def viewed(axes):
+        def viewed(axes: Axes) -> Axes | None:
             return _axes_of_view(function, name, args, kwargs, args[0], axes, output)
 
         self.places.look(name, args, kwargs, output, viewed)
 
     @contextmanager
-    def paused(self):
+    def paused(self) -> Iterator[None]:
         """While it lasts nothing is seen, and PyTorch's fast paths are as free as without recording."""
         stack = torch.overrides._get_current_function_mode_stack()
         entered = bool(stack) and stack[-1] is self
         self.pauses += 1
         if entered:
-            self.__exit__(None, None, None)
+            TorchFunctionMode.__exit__(self, None, None, None)
         try:
             yield
         finally:
             if entered:
-                self.__enter__()
+                TorchFunctionMode.__enter__(self)
             self.pauses -= 1
 
-    def finish(self, module):
+    def finish(self, module: nn.Module) -> None:
         """``module`` ends: keep what it attended."""
         for attended in [attended for attended in self.waiting if attended.module is module]:
             with self.run.aside(module):
                 keep(self.run, attended, self.layout)
 
-    def forget(self, module):
+    def forget(self, module: nn.Module) -> None:
         """``module`` ended, maybe by an exception: what it attended until then is not waited for."""
         self.waiting = [attended for attended in self.waiting if attended.module is not module]
 
-    def _look(self, module, function, name, args, kwargs, output, tensor, tag):
+    def _look(
+        self,
+        module: nn.Module,
+        function: Operator,
+        name: str,
+        args: Args,
+        kwargs: Kwargs,
+        output: Any,
+        tensor: Tensor | None,
+        tag: Tag | None,
+    ) -> None:
         """Something was computed; ``tensor`` is the first of what went in that has a ``tag``."""
         if isinstance(output, torch.Tensor) and not has_numbers(output):
             self._look_at_shapes(name, args, kwargs, output, tag)
@@ -145,7 +181,7 @@ class Operators(TorchFunctionMode):
             self._flex(module, args, output[0])
         elif name == "multi_head_attention_forward":
             modules.from_function(self.run, module, args, kwargs, output)
-        elif tag is None:
+        elif tag is None or tensor is None:
             return
         elif name == "__setitem__":
             if tensor is args[0] and isinstance(tag, Scores):
@@ -158,27 +194,37 @@ class Operators(TorchFunctionMode):
         elif name in ("linear", "addmm") and isinstance(tag, Result):
             self._project(tag, name, args, kwargs, tensor)
         elif isinstance(tag, Projected):
-            others = [x for x in _tensors(args, kwargs) if x is not tensor]
-            if name == "add" and len(others) == 1 and others[0].shape == output.shape[-1:]:
-                self._projected(tag.attended, tag.attended.out[0], others[0])
+            others, out = [x for x in _tensors(args, kwargs) if x is not tensor], tag.attended.out
+            if name == "add" and out is not None and len(others) == 1 and others[0].shape == output.shape[-1:]:
+                self._projected(tag.attended, out[0], others[0])
         elif isinstance(output, torch.Tensor):
             after = self._after(module, function, name, args, kwargs, output, tensor, tag)
             if after is not None:
                 self.tags[output] = after
 
-    def _look_at_shapes(self, name, args, kwargs, output, tag):
+    def _look_at_shapes(self, name: str, args: Args, kwargs: Kwargs, output: Tensor, tag: Tag | None) -> None:
         """Follow scores that are shapes only, as far as a softmax: then there is attention, and no number to keep of it."""
         if name in WHOLE or (name == "softmax" and isinstance(tag, Scores)):
             raise NoNumbers
         if name in PRODUCTS:
-            operands, letters, *_ = operands_of(name, args, kwargs) or (None, None)
-            product = operands and product_of(operands, letters)
-            if product:
+            found = operands_of(name, args, kwargs)
+            product = None if found is None else product_of(*found[:2])
+            if product is not None:
                 self.tags[output] = Scores(*product)
         elif isinstance(tag, Scores):
             self.tags[output] = tag
 
-    def _after(self, module, function, name, args, kwargs, output, tensor, tag):
+    def _after(
+        self,
+        module: nn.Module,
+        function: Operator,
+        name: str,
+        args: Args,
+        kwargs: Kwargs,
+        output: Tensor,
+        tensor: Tensor,
+        tag: Tag,
+    ) -> Tag | None:
         """The tag of ``output``, into which ``tensor`` with its ``tag`` went; None where it is something else."""
         if tag.axes is None:
             return tag if output.dim() == tensor.dim() else None
@@ -197,14 +243,14 @@ class Operators(TorchFunctionMode):
             return None
         if name == "__getitem__" and isinstance(tag, Weights) and tag.scores.sink is not None:
             axes = self.places.indexed(tag.axes, args[1])
-            return axes and tag.without_sink(axes)
+            return None if axes is None else tag.without_sink(axes)
         if isinstance(tag, Scores):
             return tag.after(name, args, kwargs, tensor, output.shape)
         if output.shape != tensor.shape:
             return None
         return tag.after(name, output)
 
-    def _dropped(self, module, tag, name, args, kwargs):
+    def _dropped(self, module: nn.Module, tag: Scores | Weights | Result, name: str, args: Args, kwargs: Kwargs) -> Tag:
         if not (_argument(args, kwargs, 2, "training", True) and _argument(args, kwargs, 1, "p", 0.5) > 0):
             return tag
         if isinstance(tag, Scores):
@@ -214,7 +260,7 @@ class Operators(TorchFunctionMode):
             return replace(tag, dropped=True)
         return replace(tag, changed=True)
 
-    def _softmax(self, module, tag, args, kwargs, output):
+    def _softmax(self, module: nn.Module, tag: Scores, args: Args, kwargs: Kwargs, output: Tensor) -> None:
         if tag.axes is None:
             self._unfollowed(module, tag.changed)
             return
@@ -224,12 +270,12 @@ class Operators(TorchFunctionMode):
         if len(axis) == 1:
             self.tags[output] = Weights(tag, axis[0], plain(output, tag.axes), tag.axes)
 
-    def _unfollowed(self, module, changed):
+    def _unfollowed(self, module: nn.Module, changed: str | None) -> None:
         if self.run.wants(self.run.names[module]):
             sentence = f"scores went through {changed} before softmax and cannot be followed; they are not recorded."
             self.run.note(sentence, self.run.names[module])
 
-    def _product(self, module, name, args, kwargs, output):
+    def _product(self, module: nn.Module, name: str, args: Args, kwargs: Kwargs, output: Tensor) -> None:
         found = operands_of(name, args, kwargs)
         if found is None:
             return
@@ -243,13 +289,14 @@ class Operators(TorchFunctionMode):
         elif not places:
             product = product_of(operands, letters)
             if product is not None:
-                product[0].places = tuple(self.places.of(operand) for operand in operands)
+                product[0].places = self.places.of(operands[0]), self.places.of(operands[1])
                 scores = Scores(*product, scale=factor)
                 self.tags[output] = scores if added is None else scores.added(*added)
 
-    def _attend(self, module, place, operands, letters, output):
+    def _attend(self, module: nn.Module, place: int, operands: Sequence[Tensor], letters: Letters, output: Tensor) -> None:
         """The operand at ``place``, Weights, is multiplied with the other, values."""
-        weights, values = self.tags[operands[place]], operands[1 - place]
+        weights: Weights = self.tags[operands[place]]
+        values = operands[1 - place]
         if weights.scores.sink is not None and weights.keys is weights.scores.sink.wide:  # which multiplies a value of its own
             self._unfollowed(module, "cat")
             return
@@ -260,11 +307,21 @@ class Operators(TorchFunctionMode):
         if len(inner) != 1 or axes[inner[0]] != (weights.keys,) or len(numbers) != 1 or not {*others} <= {*own, *numbers}:
             return
         axes[numbers[0]] = (Axis(values.shape[others.index(numbers[0])]),)
-        v, own = plain(values, [axes[letter] for letter in others]), [axes[letter] for letter in out]
+        v = plain(values, [axes[letter] for letter in others])
         used = weights.last if weights.dropped else plain(operands[place], weights.axes)
-        self._wait(module, weights.scores, *weights.sides, v, output, own, weights.keys, weights=weights, used=used)
+        self._wait(
+            module,
+            weights.scores,
+            *weights.sides,
+            v,
+            output,
+            [axes[letter] for letter in out],
+            weights.keys,
+            weights=weights,
+            used=used,
+        )
 
-    def _sdpa(self, module, args, kwargs, output):
+    def _sdpa(self, module: nn.Module, args: Args, kwargs: Kwargs, output: Tensor) -> None:
         query, key, value = (_argument(args, kwargs, i, name, None) for i, name in enumerate(("query", "key", "value")))
         mask, dropout = _argument(args, kwargs, 3, "attn_mask", None), _argument(args, kwargs, 4, "dropout_p", 0.0)
         scale = kwargs.get("scale")
@@ -284,19 +341,21 @@ class Operators(TorchFunctionMode):
                 scores.rules.append(Mask(L, S, causal=True))
             else:  # from the top left: the first query sees the first key alone
                 hides = torch.ones(L, S, dtype=torch.bool, device=query.device).triu(1)
-                scores = scores.filled(hides, float("-inf"))
+                scores = scores.filled(hides, float("-inf")) or scores
         if mask is not None:
-            scores = scores.filled(mask, float("-inf"), shown=True) if mask.dtype == torch.bool else scores.added(mask)
+            added = scores.filled(mask, float("-inf"), shown=True) if mask.dtype == torch.bool else scores.added(mask)
+            scores = added or replace(scores, changed="attn_mask")
         if dropout:
             self.run.note(f"dropout is on (p = {dropout:g}); weights are those before it.", name)
         v = _repeated(value, [*batch, (keys,), (numbers,)], heads)
         self._wait(module, scores, q, k, v, output, [*batch, (rows,), (numbers,)], keys, dropped=bool(dropout))
 
-    def _flex(self, module, args, output):
+    def _flex(self, module: nn.Module, args: Args, output: Tensor) -> None:
         self.run.seen_flex = True
         query, key, value = args[:3]
-        N, H, L, S = *query.shape[:3], key.shape[2]
-        batch, (rows, keys, inner, numbers) = [(Axis(N),), (Axis(H),)], map(Axis, (L, S, query.shape[3], value.shape[3]))
+        N, H, L, _ = query.shape
+        batch: Axes = [(Axis(N),), (Axis(H),)]
+        rows, keys, inner, numbers = map(Axis, (L, key.shape[2], query.shape[3], value.shape[3]))
         q, k = plain(query, [*batch, (rows,), (inner,)]), _repeated(key, [*batch, (keys,), (inner,)], H)
         axes = [*batch, (rows,), (keys,)]
         product = Product((q, k), inner, (self.places.of(query), self.places.of(key)))
@@ -305,19 +364,30 @@ class Operators(TorchFunctionMode):
         axes, heads = [*batch, (rows,), (numbers,)], batch[1] if H > 1 else None  # which its arguments tell
         self._wait(module, scores, q, k, v, output, axes, keys, weights=weights, heads=heads)
 
-    def _wait(self, module, scores, q, k, v, output, axes, keys, **more):
+    def _wait(
+        self,
+        module: nn.Module,
+        scores: Scores,
+        q: Side,
+        k: Side,
+        v: Side,
+        output: Tensor,
+        axes: Axes,
+        keys: Axis,
+        **more: Unpack[Known],
+    ) -> None:
         """Attention gave ``output`` with these ``axes``: wait for what becomes of it."""
-        result = plain(output, axes)
-        result = result[0].detach(), result[1]  # a tensor of our own: unsqueeze_ changes the model's in place
+        beneath_it, all_axes = plain(output, axes)
+        result = beneath_it.detach(), all_axes  # a tensor of our own: unsqueeze_ changes the model's in place
         levels = result[1][: len(result[1]) - len(axes)]
-        scores = replace(scores, axes=[*levels, *scores.axes])
+        scores = replace(scores, axes=[*levels, *scores.known_axes])
         attended = Attended(module, self.run.next_order(), scores, q, k, v, result, keys, len(axes), **more)
         self.waiting.append(attended)
         self.tags[output] = Result(attended, axes)
         if self.run.watch:
             self.run.watch.result(attended.order, output)
 
-    def _project(self, tag, name, args, kwargs, tensor):
+    def _project(self, tag: Result, name: str, args: Args, kwargs: Kwargs, tensor: Tensor) -> None:
         """x @ Wᵀ + b of all heads side by side is the output projection."""
         attended = tag.attended
         if tag.changed or attended.out is not None or not attended.holds_heads([tag.axes[-1]]):
@@ -331,9 +401,10 @@ class Operators(TorchFunctionMode):
             weight = alone(weight).t()  # as GPT-2 keeps it, [H·D, E]
         self._projected(attended, weight, bias)
 
-    def _multiplied(self, place, operands, letters):
+    def _multiplied(self, place: int, operands: Sequence[Tensor], letters: Letters) -> bool:
         """True where the operand at ``place``, a Result, is multiplied with an output projection, which is then known."""
-        tag, weight = self.tags[operands[place]], operands[1 - place]
+        tag: Result = self.tags[operands[place]]
+        weight = operands[1 - place]
         own, others, out = letters[place], letters[1 - place], letters[2]
         axes = dict(zip(own, tag.axes, strict=True))
         inner = [letter for letter in others if letter in own and letter not in out]
@@ -346,46 +417,49 @@ class Operators(TorchFunctionMode):
         self._projected(tag.attended, weight, None)
         return True
 
-    def _projected(self, attended, weight, bias):
+    def _projected(self, attended: Attended, weight: Tensor, bias: Tensor | None) -> None:
         attended.out = weight, alone(bias)
         if attended.kept is not None:
             self.run.keep_projection(attended.kept, weight, bias)
 
 
-def _axes_of_view(function, name, args, kwargs, tensor, axes, output):
+def _axes_of_view(
+    function: Operator, name: str, args: Args, kwargs: Kwargs, tensor: Any, axes: Axes, output: Any
+) -> Axes | None:
     """The axes of ``output`` where the operator is a view of ``tensor`` with ``axes``; None where it is none."""
     if name in VIEWS:
         return regroup(axes, output.shape)
     if name in SWAPS or (name == "__get__" and function in MIRRORED):
         strides = [2**i for i in range(tensor.dim())]
         probe = torch.empty_strided(tensor.shape, strides, device="meta")  # its strides tell where each axis went
-        args = [probe if value is tensor else value for value in args]
+        args = tuple(probe if value is tensor else value for value in args)
         kwargs = {key: probe if value is tensor else value for key, value in kwargs.items()}
         return [axes[strides.index(stride)] for stride in function(*args, **kwargs).stride()]
     return None
 
 
-def _assigned(scores, tensor, index, value):
+def _assigned(scores: Scores, tensor: Tensor, index: object, value: object) -> Scores:
     """Scores after ``tensor[index] = value``, in place."""
     low = number(value)
-    is_mask = isinstance(index, torch.Tensor) and index.dtype == torch.bool and index.shape == tensor.shape
-    filled = scores.filled(plain(index)[0].clone(), low) if is_mask and low is not None and scores.axes is not None else None
+    filled = None
+    if isinstance(index, torch.Tensor) and index.dtype == torch.bool and index.shape == tensor.shape:
+        filled = None if low is None or scores.axes is None else scores.filled(plain(index)[0].clone(), low)
     return filled or replace(scores, changed="an assignment")
 
 
-def _repeated(tensor, axes, heads):
+def _repeated(tensor: Tensor, axes: Axes, heads: int | None) -> Side:
     """``tensor`` [N, G, S, …] with its ``axes``, plain, its axis of heads repeated to ``heads``; as it is where None."""
     tensor, axes = plain(tensor, axes)
     return (tensor if heads is None else tensor.repeat_interleave(heads // tensor.shape[-3], dim=-3)), axes
 
 
-def _name(function):
+def _name(function: Operator) -> str:
     """What an operator is called, in place or not."""
     name = getattr(function, "__name__", "")
     return name if name.startswith("__") else name.rstrip("_")
 
 
-def _tensors(args, kwargs):
+def _tensors(args: Args, kwargs: Kwargs) -> Iterator[Tensor]:
     for value in (*args, *kwargs.values()):
         if isinstance(value, torch.Tensor):
             yield value
@@ -393,5 +467,5 @@ def _tensors(args, kwargs):
             yield from (part for part in value if isinstance(part, torch.Tensor))
 
 
-def _argument(args, kwargs, index, name, default):
+def _argument(args: Args, kwargs: Kwargs, index: int, name: str, default: Any) -> Any:
     return args[index] if len(args) > index else kwargs.get(name, default)

@@ -1,6 +1,10 @@
 """Which token of which sequence each row of a tensor came from: axes followed from the first operator that saw them."""
 
+from __future__ import annotations
+
 import itertools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
 import torch
@@ -12,6 +16,14 @@ from mha_viz.sources.capture.beneath import has_numbers
 from mha_viz.sources.capture.products import operands_of
 from mha_viz.sources.capture.rows import Rows, numbers_of
 from mha_viz.sources.capture.scores import JOINED
+
+if TYPE_CHECKING:
+    from jaxtyping import Int
+    from torch import Tensor
+
+    from mha_viz.sources.capture.axes import Axes, TensorAxis
+    from mha_viz.sources.capture.beneath import Args, Kwargs
+    from mha_viz.sources.capture.products import Letters
 
 PARTED = {"split", "chunk", "tensor_split", "split_with_sizes", "unsafe_split", "unsafe_chunk"}
 STRETCHED = {"expand", "expand_as", "repeat_interleave", "pad"}
@@ -25,41 +37,51 @@ PICKED = {
 MOVED = {"argsort", "rot90", "fliplr", "flipud"}
 
 
+Within: TypeAlias = "tuple[torch.Size, Axes]"  # the shape and the axes of what a module was given
+Entered: TypeAlias = "tuple[Within, Within | None]"  # of this module, and of the one around it that ran unseen
+Viewed: TypeAlias = "Callable[[Axes], Axes | None]"
+
+
 class Places:
     """Tensors by the axes that they count along. An Axis is one sequence as long as its ``root`` is the same, whoever reads it."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.axes = WeakTensorKeyDictionary()
-        self.parents = {}  # root → the root of what it was joined to
-        self.begins = {}  # root → (the root of what it was last joined to as a whole, where it begins there)
+        self.parents: dict[Axis, Axis] = {}  # root → the root of what it was joined to
+        self.begins: dict[
+            Axis, tuple[Axis, int]
+        ] = {}  # root → (the root of what it was last joined to as a whole, where it begins there)
         self.began = Axis(0).born  # when this step did
-        self.within = None  # (shape, axes) of what a module of PyTorch was given, while it runs unseen
+        self.within: Within | None = None  # (shape, axes) of what a module of PyTorch was given, while it runs unseen
 
-    def of(self, tensor):
+    def of(self, tensor: Tensor) -> Axes:
         """The axes of ``tensor``, its own where nothing is known of it."""
-        found = self.axes.get(tensor)
+        found: Axes | None = self.axes.get(tensor)
         if found is None:
-            known = self.within is not None and self.within[0] == tensor.shape
-            found = self.axes[tensor] = self.within[1] if known else [(Axis(size),) for size in tensor.shape]
+            if self.within is not None and self.within[0] == tensor.shape:
+                found = self.within[1]
+            else:
+                found = [(Axis(size),) for size in tensor.shape]
+            self.axes[tensor] = found
         return found
 
-    def begin(self):
+    def begin(self) -> None:
         """A step of the model begins."""
         self.began = Axis(0).born
 
-    def family(self, root):
+    def family(self, root: Axis) -> Axis:
         """The sequence that ``root`` belongs to: with a cache, keys of all steps are one."""
         while root in self.parents:
             root = self.parents[root]
         return root
 
-    def _join(self, root, whole):
+    def _join(self, root: Axis, whole: Axis) -> None:
         """``root`` is part of the sequence of ``whole`` from now on; one that is its part already changes nothing."""
         part, family = self.family(root), self.family(whole)
         if part is not family:  # or the way up would go round in a circle
             self.parents[part] = family
 
-    def enter(self, unseen, whole, args, kwargs):
+    def enter(self, unseen: bool, whole: bool, args: Args, kwargs: Kwargs) -> Entered | None:
         """A module begins, which runs ``unseen`` or not. Of a ``whole`` one the input [N, L, E] is the only sequence in it."""
         first = next((x for x in (*args, *kwargs.values()) if isinstance(x, torch.Tensor)), None)
         if not unseen or first is None or first.is_nested:
@@ -68,7 +90,7 @@ class Places:
         self.within = (before or within) if whole else before
         return within, before
 
-    def leave(self, entered, output):
+    def leave(self, entered: Entered | None, output: object) -> None:
         """It ends: where it is as large as the input, the output is the same sequence."""
         if entered is None:
             return
@@ -77,7 +99,9 @@ class Places:
         if isinstance(output, torch.Tensor) and not output.is_nested and output.shape == shape:
             self.axes[output] = axes
 
-    def _joined_queries(self, root, queries, k_root):
+    def _joined_queries(
+        self, root: Axis | None, queries: Int[np.ndarray, "#N L"], k_root: Axis | None
+    ) -> tuple[Axis | None, Int[np.ndarray, "#N L"]]:
         """``root`` and ``queries`` as those of what they were joined to: of the keys, where these are among it."""
         seen = {root}
         while root is not k_root and root in self.begins and self.begins[root][0] not in seen:
@@ -86,27 +110,34 @@ class Places:
             queries = np.where(queries < 0, -1, queries + begin)
         return root, queries
 
-    def rows(self, q_root, queries, k_root, keys):
+    def rows(
+        self,
+        q_root: Axis | None,
+        queries: Int[np.ndarray, "#N L"] | None,
+        k_root: Axis | None,
+        keys: Int[np.ndarray, "#N S"] | None,
+    ) -> Rows:
         """The Rows of a call whose queries and keys are these of their roots, all None where not known."""
         if queries is not None:
             q_root, queries = self._joined_queries(q_root, queries, k_root)
-        families = tuple(None if root is None else self.family(root) for root in (q_root, k_root))
-        two = None not in families and families[0] is not families[1]
+        q_family, k_family = (None if root is None else self.family(root) for root in (q_root, k_root))
+        two = q_family is not None and k_family is not None and q_family is not k_family
         shifted = q_root is k_root and queries is not None and keys is not None and not np.array_equal(queries, keys)
-        return Rows((q_root, k_root), families, queries, keys, two, two or shifted)
+        return Rows((q_root, k_root), (q_family, k_family), queries, keys, two, two or shifted)
 
-    def look(self, name, args, kwargs, output, viewed):
+    def look(self, name: str, args: Args, kwargs: Kwargs, output: object, viewed: Viewed) -> None:
         """``output`` came of these; ``viewed(axes)`` are its axes where the operator is a view of its first tensor, else None."""
         outputs = [t for t in (output if isinstance(output, tuple | list) else [output]) if isinstance(t, torch.Tensor)]
         if any(isinstance(t, torch.Tensor) and t.is_nested for t in (*outputs, *args)):  # which have no shape
             return
         if name == "index_copy":
             dim, index, source = (
-                kwargs.get(kind, args[min(i, len(args) - 1)]) for i, kind in ((1, "dim"), (2, "index"), (3, "source"))
+                kwargs[kind] if kind in kwargs else args[min(i, len(args) - 1)]
+                for i, kind in ((1, "dim"), (2, "index"), (3, "source"))
             )
-            found = list(self.of(args[0]))
-            found[dim] = _taken(found[dim], _places(index, args[0].shape[dim]))
-            self._written(found, source)
+            axes = list(self.of(args[0]))
+            axes[dim] = _taken(axes[dim], _places(index, args[0].shape[dim]))
+            self._written(axes, source)
         elif name == "__setitem__":
             self._written(self.indexed(self.of(args[0]), args[1]), args[2])
         if not outputs or outputs[0] in self.axes or name.startswith("new_") or name.endswith("_like") or name in MOVED:
@@ -118,9 +149,10 @@ class Places:
         for tensor, axes in zip(outputs, found or (), strict=False):
             self.axes[tensor] = axes
 
-    def _after(self, name, args, kwargs, outputs, viewed):
+    def _after(self, name: str, args: Args, kwargs: Kwargs, outputs: Sequence[Tensor], viewed: Viewed) -> list[Axes] | None:
         """The axes of each of ``outputs``; None where they are of something else."""
-        values, first, output = [*args, *kwargs.values()], args[0] if args else None, outputs[0]
+        values, output = [*args, *kwargs.values()], outputs[0]
+        first: Any = args[0] if args else None
         if name in JOINED:
             parts = [t for t in values[0] if t.numel()]
             return [self._joined(parts, values[1] if len(values) > 1 else 0, output)] if parts else None
@@ -161,7 +193,7 @@ class Places:
             self._ordered(alike[0], next((t for t in values if isinstance(t, torch.Tensor) and t is not alike[0]), None))
         return [self.of(alike[0])] if alike and output.dim() > 1 else None
 
-    def _ordered(self, tensor, table):
+    def _ordered(self, tensor: Tensor, table: Tensor | None) -> None:
         """``table`` was added to ``tensor`` [N, L, E] or [L, N, E]: of one that differs along one axis alone this is the sequence's."""
         if table is None or table.dim() < 2 or table.shape[-1] != tensor.shape[2]:
             return
@@ -170,11 +202,11 @@ class Places:
             for leaf in leaves([self.of(tensor)[along[0]]]):
                 leaf.ordered = True
 
-    def is_ordered(self, tensor, dim):
+    def is_ordered(self, tensor: Tensor, dim: int) -> bool:
         """True where this axis of ``tensor`` is one along which positions were added."""
         return any(leaf.ordered for leaf in leaves([self.of(tensor)[dim]]))
 
-    def _joined(self, tensors, dim, output):
+    def _joined(self, tensors: Sequence[Tensor], dim: int, output: Tensor) -> Axes:
         if len(tensors) == 1:
             return self.of(tensors[0])
         axes, joined = list(self.of(tensors[0])), Axis(output.shape[dim])
@@ -204,7 +236,7 @@ class Places:
         axes[dim] = (joined,)
         return axes
 
-    def _moved(self, name, tensor, values, kwargs, output):
+    def _moved(self, name: str, tensor: Tensor, values: list[Any], kwargs: Kwargs, output: Tensor) -> Axes | None:
         """The axes of ``output``, rows of ``tensor`` in another order, or some of them: which they are where that can be told."""
         axes = list(self.of(tensor))
         if name == "roll":
@@ -213,7 +245,8 @@ class Places:
                 axes[dim] = _taken(axes[dim], np.roll(np.arange(tensor.shape[dim]), int(shift)))
             return axes if _several(dims) else None
         if name == "flip":
-            for dim in _several(kwargs["dims"] if "dims" in kwargs else values[1] if len(values) == 2 else values[1:]):
+            flipped = kwargs["dims"] if "dims" in kwargs else values[1] if len(values) == 2 else values[1:]
+            for dim in _several(flipped):
                 axes[dim] = _taken(axes[dim], np.arange(tensor.shape[dim])[::-1])
             return axes
         if name == "index_select":
@@ -227,12 +260,12 @@ class Places:
         axes[dim] = _taken(axes[dim], np.full(output.shape[dim], -1))
         return axes
 
-    def _written(self, axes, source):
+    def _written(self, axes: Axes | None, source: object) -> None:
         """``source`` was written where a tensor has these ``axes``: its sequences go on there, as in a cache of fixed size."""
         if axes is None or not isinstance(source, torch.Tensor) or source.dim() != len(axes):
             return
-        for axis, own in zip(axes, self.of(source), strict=True):
-            there, own = leaves([axis]), leaves([own])
+        for axis, source_axis in zip(axes, self.of(source), strict=True):
+            there, own = leaves([axis]), leaves([source_axis])
             if len(there) != 1 or len(own) != 1 or own[0].root is not own[0] or there[0].size != own[0].size:
                 continue
             root, numbers = there[0].root, there[0].numbers
@@ -240,14 +273,14 @@ class Places:
                 self.begins[own[0]] = root, int(numbers[0])
                 self._join(own[0], root)
 
-    def _goes_on(self, parts, known):
+    def _goes_on(self, parts: Sequence[Sequence[Axis]], known: Axis) -> bool:
         """True where ``parts`` are what is left of a cache, ``known``, and the tokens of this step."""
         if len(parts) != 2 or parts[0] != [known] or len(parts[1]) != 1 or parts[1][0].root is not parts[1][0]:
             return False
         return known.root.born < self.began <= parts[1][0].born and known.numbers[-1] >= 0
 
-    def _multiplied(self, operands, letters, output):
-        found = {}
+    def _multiplied(self, operands: Sequence[Tensor], letters: Letters, output: Tensor) -> Axes:
+        found: dict[str, TensorAxis] = {}
         for operand, own in zip(operands, letters, strict=False):
             if isinstance(operand, Parameter):
                 continue
@@ -256,7 +289,7 @@ class Places:
                     found.setdefault(letter, axis)
         return [found.get(letter, (Axis(size),)) for letter, size in zip(letters[2], output.shape, strict=True)]
 
-    def indexed(self, axes, index):
+    def indexed(self, axes: Axes, index: Any) -> Axes | None:
         """``axes`` of a tensor after ``tensor[index]``; None where they cannot be told."""
         index = list(index) if isinstance(index, tuple) else [index]
         lists = [one for one in index if _is_list(one)]
@@ -284,7 +317,9 @@ class Places:
             dim += 1
         return axes
 
-    def _parted(self, name, tensor, dim, values, outputs, kwargs):
+    def _parted(
+        self, name: str, tensor: Tensor, dim: int, values: Sequence[Any], outputs: Sequence[Tensor], kwargs: Kwargs
+    ) -> list[Axes]:
         axes = self.of(tensor)
         if name == "unbind":
             dim = kwargs.get("dim", values[1] if len(values) > 1 else 0)
@@ -304,20 +339,20 @@ class Places:
         return found
 
 
-def _size(axis):
+def _size(axis: TensorAxis) -> int:
     return int(np.prod([leaf.size for leaf in leaves([axis])], dtype=int))
 
 
-def _several(given):
+def _several(given: int | tuple[int, ...] | list[int]) -> tuple[int, ...]:
     return tuple(given) if isinstance(given, tuple | list) else (given,)
 
 
-def _is_list(index):
+def _is_list(index: object) -> TypeGuard[list[int] | Tensor | np.ndarray]:
     """True of what picks rows one by one along one axis."""
     return isinstance(index, list) or (isinstance(index, torch.Tensor | np.ndarray) and index.ndim == 1)
 
 
-def _places(index, size):
+def _places(index: list[int] | Tensor | np.ndarray, size: int) -> Int[np.ndarray, " count"]:
     """Whole numbers from 0, the rows of ``size`` that ``index`` picks; −1 each where it cannot be read without waiting for a device."""
     if isinstance(index, torch.Tensor):
         if type(index) is not torch.Tensor or index.device.type != "cpu" or not has_numbers(index):
@@ -327,29 +362,29 @@ def _places(index, size):
     return np.flatnonzero(picked) if picked.dtype == bool else picked.astype(int) % size
 
 
-def _taken(axis, places):
+def _taken(axis: TensorAxis, places: Int[np.ndarray, " count"]) -> TensorAxis:
     own = _one(axis)
     return (Axis(len(places)) if own is None else own.taken(places),)
 
 
-def _cut(axis, start, size, step):
+def _cut(axis: TensorAxis, start: int, size: int, step: int) -> TensorAxis:
     if size == _size(axis) and step == 1:
         return axis
     own = _one(axis)
     return (Axis(size) if own is None else own.part(start, size, step),)
 
 
-def _one(axis):
+def _one(axis: TensorAxis) -> Axis | None:
     """The leaf of ``axis``; of several that are parts of one sequence an Axis in their place. None where they are of more than one."""
     merged = _merged(axis)
     return merged[0] if len(merged) == 1 else None
 
 
-def _merged(axis):
+def _merged(axis: TensorAxis) -> TensorAxis:
     """``axis`` with one leaf in place of neighbours that are parts of one sequence: what parts it from now on parts nothing else."""
-    merged = []
-    for root, own in itertools.groupby(leaves([axis]), key=lambda leaf: leaf.root):
-        own = tuple(own)
+    merged: list[Axis] = []
+    for root, group in itertools.groupby(leaves([axis]), key=lambda leaf: leaf.root):
+        own = tuple(group)
         if len(own) == 1:
             merged += own
             continue
@@ -363,7 +398,7 @@ def _merged(axis):
     return tuple(merged)
 
 
-def _selected(axes, dim, index):
+def _selected(axes: Axes, dim: int, index: int) -> Axes:
     """``axes`` without ``dim``, at ``index`` of it: what is left of its sequence begins that much later."""
     own = leaves([axes.pop(dim)])
     if len(own) != 1:

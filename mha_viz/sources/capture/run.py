@@ -1,9 +1,13 @@
 """A model that is being recorded: whose forward pass runs now, and which of its calls are kept."""
 
+from __future__ import annotations
+
 import functools
 import inspect
 import types
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import torch
@@ -20,6 +24,19 @@ from mha_viz.sources.capture.nonfinite import Watch
 from mha_viz.sources.capture.operators import Operators
 from mha_viz.sources.capture.rows import Rows
 
+if TYPE_CHECKING:
+    from jaxtyping import Float
+    from torch import Tensor
+
+    from mha_viz.core.call import WithoutKey
+    from mha_viz.core.mask import Mask
+    from mha_viz.sources.capture.beneath import Args, Kwargs
+    from mha_viz.sources.capture.kept import Filters
+
+
+Projection: TypeAlias = "tuple[Tensor, Tensor | None]"  # weight [E, H·D], bias [E]
+ProjectionKey: TypeAlias = tuple[Hashable, ...]  # where its tensors lie, and their versions
+
 
 class Run:
     """A model while it is recorded.
@@ -28,10 +45,18 @@ class Run:
     the fast path of ``nn.TransformerEncoderLayer`` off. ``watched`` puts them in and takes them out again.
     """
 
-    def __init__(self, model, filters, *, limit=None, until_nonfinite=False, layout=None):
+    def __init__(
+        self,
+        model: nn.Module,
+        filters: Filters,
+        *,
+        limit: int | None = None,
+        until_nonfinite: bool = False,
+        layout: str | None = None,
+    ) -> None:
         if not isinstance(model, torch.nn.Module):
             raise Wrong("model", type(model).__name__, "must be a torch.nn.Module: what is called, as in model(x).")
-        self.model = getattr(model, "_orig_mod", model)  # of a compiled one: what was compiled
+        self.model: nn.Module = getattr(model, "_orig_mod", model)  # of a compiled one: what was compiled
         self.filters, self.limit = filters, budget.default_limit() if limit is None else whole("limit", limit, 1)
         self.names = {
             module: name or type(module).__name__
@@ -41,21 +66,29 @@ class Run:
         self.compiled = model is not self.model or any(hasattr(m, "_orig_mod") or m._compiled_call_impl for m in self.names)
         self.operators = Operators(self, layout)
         self.watch = Watch(self) if until_nonfinite else None
-        self.inputs = []  # of each module that runs: the shape of its first tensor
-        self.running, self.step, self.order, self.over = [], -1, 0, False
-        self.kept, self.said, self.outside, self.last_called = [], {}, {}, {}
-        self.softmaxes = []  # names of modules in which a softmax over scores ran
-        self.calls, self.padded_length = {}, None
-        self.wrong = None  # what a person asked for and cannot have
-        self.lost = set()  # names of modules whose attention could not be kept
+        self.inputs: list[tuple[int, ...]] = []  # of each module that runs: the shape of its first tensor
+        self.step, self.order, self.over = -1, 0, False
+        self.running: list[nn.Module] = []
+        self.kept: list[Kept] = []
+        self.said: dict[str, list[str]] = {}  # sentence → the names of modules of which it is true
+        self.outside: dict[str, None] = {}
+        self.last_called: dict[nn.Module, int] = {}
+        self.softmaxes: list[str] = []  # names of modules in which a softmax over scores ran
+        self.calls: dict[nn.Module, int] = {}
+        self.padded_length: int | None = None
+        self.wrong: Wrong | None = None  # what a person asked for and cannot have
+        self.lost: set[str] = set()  # names of modules whose attention could not be kept
         self.traced = self.traced_flex = False  # attention was compiled or exported; set by code that is traced
         self.seen_flex = False  # flex_attention ran where it is seen, which PyTorch compiles for itself first
-        self.gathered = {}  # module → how many keys its last call had, where queries and keys are one sequence
-        self.projections = {}  # where an output projection's tensors lie, and their version → (the tensors, their arrays)
-        self.used, self.counted, self.memory = 0, {}, masks.Memory()  # bytes, arrays by id, what masks are
+        self.gathered: dict[
+            nn.Module, int
+        ] = {}  # module → how many keys its last call had, where queries and keys are one sequence
+        self.projections: dict[ProjectionKey, tuple[Projection, tuple[np.ndarray, np.ndarray | None]]] = {}  # tensors, arrays
+        self.used, self.memory = 0, masks.Memory()  # bytes, what masks are
+        self.counted: dict[int, np.ndarray] = {}  # by id
 
     @contextmanager
-    def watched(self):
+    def watched(self) -> Iterator[None]:
         """While it lasts, what the model attends is kept."""
         replaced = []
         try:
@@ -81,14 +114,14 @@ class Run:
         if self.compiled:
             self.note("The compiled model ran without its compilation while it was recorded: last digits may differ.")
 
-    def note(self, sentence, name=None):
+    def note(self, sentence: str, name: str | None = None) -> None:
         """Say this once about the recording; of the module ``name``, and of others of which it is true."""
         names = self.said.setdefault(sentence, [])
         if name is not None and name not in names:
             names.append(name)
 
     @contextmanager
-    def aside(self, module, unfollowed=None):
+    def aside(self, module: nn.Module, unfollowed: str | None = None) -> Iterator[None]:
         """Look at what ``module`` computes; nothing that is raised here reaches it.
 
         Operators that run meanwhile are seen by no gradient, transform or tracer. What cannot be recorded ends in one note for each
@@ -118,14 +151,14 @@ class Run:
             elif self.wants(self.names[module]):
                 self.note(f"{unfollowed} {reason}", self.names[module])
 
-    def lose(self, module, sentence):
+    def lose(self, module: nn.Module, sentence: str) -> None:
         """Say why attention of ``module`` is not recorded, once for each module."""
         name = self.names[module]
         if self.wants(name) and name not in self.lost:
             self.lost.add(name)
             self.note(sentence, name)
 
-    def _told_of_traced(self, module):
+    def _told_of_traced(self, module: nn.Module) -> None:
         """Say that attention inside ``module`` was compiled or exported, where it was since this was last called."""
         traced = self.traced or (self.traced_flex and not self.seen_flex)
         self.traced = self.traced_flex = self.seen_flex = False
@@ -137,7 +170,7 @@ class Run:
             )
 
     @property
-    def notes(self):
+    def notes(self) -> tuple[str, ...]:
         """What was said, each sentence once: of one module, of two, or of the first and how many more."""
         notes = []
         for sentence, names in self.said.items():
@@ -145,19 +178,19 @@ class Run:
             notes.append(f"{whom}: {sentence}" if names else sentence)
         return tuple(notes)
 
-    def minimum(self, name):
+    def minimum(self, name: str) -> None:
         """Say that this module hides by a number."""
         self.note(
             "hidden keys get a number in place of −∞. A query with no key left weighs all of them, as its row shows.", name
         )
 
-    def zero(self, name):
+    def zero(self, name: str) -> None:
         """Say that this module gives 0 to a query without a key."""
         self.note(
             "the model gives 0 to a query that has no key left: its weights are undefined (NaN), its output is not.", name
         )
 
-    def compare(self, name, off, dtype):
+    def compare(self, name: str, off: float, dtype: torch.dtype) -> None:
         """Say so where this module's own output is ``off``, relative to its largest number, from what follows from what is kept."""
         if off > close(dtype):
             how = f"by {prose(off, '.2g')} of its largest number" if off < float("inf") else "in which numbers are finite"
@@ -165,30 +198,30 @@ class Run:
                 f"the model's own output differs {how} from what follows from q, k, v and the mask that are recorded.", name
             )
 
-    def called(self, module):
+    def called(self, module: nn.Module) -> None:
         """Count a call of ``module``."""
         self.calls[module] = self.calls_of(module) + 1
 
-    def calls_of(self, module):
+    def calls_of(self, module: nn.Module) -> int:
         return self.calls.get(module, 0)
 
-    def one_sequence(self, module, L, S, sure):
+    def one_sequence(self, module: nn.Module, L: int, S: int, sure: bool) -> bool:
         """Whether L queries and S keys of ``module`` are one sequence: where that is ``sure``, or a cache grew by these L."""
         one = sure or self.gathered.get(module) == S - L
         if one:
             self.gathered[module] = S
         return one
 
-    def next_order(self):
+    def next_order(self) -> int:
         self.order += 1
         return self.order
 
     @property
-    def here(self):
+    def here(self) -> nn.Module | None:
         """The module that runs now, None outside the model and while nothing is to be kept."""
         return self.running[-1] if self.running and not self.over and not _in_backward() else None
 
-    def wants(self, name):
+    def wants(self, name: str) -> bool:
         """True where calls of this module are kept in this step; a name that is not wanted is remembered for messages."""
         self.outside.setdefault(name, None)
         steps = self.filters.steps
@@ -196,25 +229,25 @@ class Run:
 
     def keep(
         self,
-        module,
-        q,
-        k,
-        v,
-        mask,
+        module: nn.Module,
+        q: Float[Tensor, "N H L D"],
+        k: Float[Tensor, "N G S D"],
+        v: Float[Tensor, "N G S Dv"],
+        mask: Mask,
         *,
-        scale,
-        one_sequence,
-        extra=(),
-        query_padding=None,
-        out=None,
-        weights=None,
-        maps=None,
-        used=None,
-        result=None,
-        without_key="nan",
-        order=None,
-        places=None,
-    ):
+        scale: float,
+        one_sequence: bool,
+        extra: tuple[str, ...] = (),
+        query_padding: Tensor | None = None,
+        out: Projection | None = None,
+        weights: Float[Tensor, "N H L S"] | None = None,
+        maps: Float[Tensor, "N H L S"] | None = None,
+        used: Float[Tensor, "N H L S"] | None = None,
+        result: Float[Tensor, "N L *numbers"] | None = None,
+        without_key: WithoutKey = "nan",
+        order: int | None = None,
+        places: Rows | None = None,
+    ) -> Kept:
         """Keep one call of ``module``: q [N, H, L, D], k [N, G, S, D] and v [N, G, S, Dv] as tensors, after filters.
 
         ``maps`` [N, H, L, S] is kept in their place where the mask and they do not tell the weights, and ``used`` beside it where
@@ -235,7 +268,7 @@ class Run:
 
         projection = 0 if out is None or self._projection(*out) in self.projections else sum(map(_bytes, out))
 
-        def size(n, m):
+        def size(n: int, m: int) -> int:
             if maps is not None:
                 return len(arrays) * n * H * m * S * itemsize + projection
             columns = masks.keys_seen(mask, m) + mask.extra
@@ -281,24 +314,24 @@ class Run:
             )
         return kept
 
-    def keep_projection(self, kept, weight, bias):
+    def keep_projection(self, kept: Kept, weight: Tensor, bias: Tensor | None) -> None:
         """Keep the output projection, weight [E, H·D] and bias [E], of a call: once for all calls that it serves."""
         tensors, key = (weight, bias), self._projection(weight, bias)
         if key not in self.projections:
-            self.projections[key] = tensors, tuple(None if t is None else to_numpy(t) for t in tensors)
+            self.projections[key] = tensors, (to_numpy(weight), None if bias is None else to_numpy(bias))
             for array in self.projections[key][1]:
                 self._count(array)
         kept.out = self.projections[key][1]
 
-    def _count(self, array):
+    def _count(self, array: np.ndarray | None) -> None:
         if array is not None and id(array) not in self.counted:  # layers share a mask
             self.counted[id(array)] = array
             self.used += array.nbytes
 
-    def _projection(self, *tensors):
+    def _projection(self, *tensors: Tensor | None) -> ProjectionKey:
         return tuple(None if t is None else (t.data_ptr(), t.shape, t.stride(), masks.version(t)) for t in tensors)
 
-    def _items(self, N):
+    def _items(self, N: int) -> list[int]:
         items = self.filters.items
         if items is None:
             return list(range(N))
@@ -309,21 +342,21 @@ class Run:
             )
         return list(items)
 
-    def _peers(self, module):
+    def _peers(self, module: nn.Module) -> list[str]:
         """Names of modules like this one, itself first, that are still to be called in this step: each will take as much."""
         alike = [m for m in self.names if type(m) is type(module) and m is not module]
         waiting = [self.names[m] for m in alike if self.last_called.get(m) != self.step and self.filters.takes(self.names[m])]
         return [self.names[module], *waiting]
 
-    def _concerns(self, module):
+    def _concerns(self, module: nn.Module) -> bool:
         return module is self.model or isinstance(module, modules.FAST) or not _of_torch(module)
 
-    def _forward(self, module):
+    def _forward(self, module: nn.Module) -> types.MethodType:
         """A method to stand in ``module`` for its ``forward``; in a copy of the module it is that copy's own ``forward``."""
         inner, multihead = module.forward, modules.is_multihead(module)
 
         @functools.wraps(inner)
-        def forward(this, *args, **kwargs):
+        def forward(this: nn.Module, *args: Any, **kwargs: Any) -> Any:
             if this is not module:
                 return type(this).forward(this, *args, **kwargs)
             if torch.compiler.is_compiling():  # what stands here is compiled with the model
@@ -336,10 +369,10 @@ class Run:
 
         given = inspect.signature(inner)
         this = inspect.Parameter("this", inspect.Parameter.POSITIONAL_ONLY)
-        forward.__signature__ = given.replace(parameters=[this, *given.parameters.values()])  # libraries ask for it
+        vars(forward)["__signature__"] = given.replace(parameters=[this, *given.parameters.values()])  # libraries ask for it
         return types.MethodType(forward, module)
 
-    def _run(self, module, inner, args, kwargs):
+    def _run(self, module: nn.Module, inner: Callable[..., Any], args: Args, kwargs: Kwargs) -> Any:
         padded, see, within = self.padded_length, None, None
         self.running.append(module)
         self.inputs.append(
@@ -375,7 +408,7 @@ class Run:
                 self.watch.output(output)
         return output
 
-    def _begin(self, args, kwargs):
+    def _begin(self, args: Args, kwargs: Kwargs) -> None:
         if self.watch and self.watch.found:
             self.over = True
             return
@@ -389,7 +422,7 @@ class Run:
         self.operators.places.begin()
 
 
-def to_numpy(tensor):
+def to_numpy(tensor: Tensor) -> np.ndarray:
     """A copy as NumPy in the tensor's own dtype; bfloat16, which NumPy has not, as float32: the same numbers in twice the bytes."""
     tensor = tensor.detach()
     array = np.array((tensor.float() if tensor.dtype is torch.bfloat16 else tensor).cpu().numpy(), order="C")
@@ -397,21 +430,21 @@ def to_numpy(tensor):
     return array
 
 
-def _first_line(error):
+def _first_line(error: BaseException) -> str:
     return (str(error).splitlines() or ["no reason given"])[0]
 
 
-def _bytes(array):
+def _bytes(array: Tensor | None) -> int:
     return 0 if array is None else array.nbytes
 
 
-def _of_torch(module):
+def _of_torch(module: nn.Module) -> bool:
     return type(module).__module__.startswith("torch.nn.")
 
 
-def _in_backward():
+def _in_backward() -> bool:
     return torch._C._current_graph_task_id() != -1
 
 
-def _eager(compiled):
+def _eager(compiled: bool) -> AbstractContextManager[None]:
     return torch.compiler.set_stance("force_eager") if compiled else nullcontext()

@@ -1,7 +1,11 @@
 """Scores on their way from the product of queries and keys to softmax: scaled, hidden, added to, or changed by something else."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeAlias
 
 import torch
 
@@ -10,8 +14,19 @@ from mha_viz.sources.capture.beneath import batched, plain
 from mha_viz.sources.capture.masks import version
 from mha_viz.sources.capture.products import Product
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from mha_viz.core.mask import Mask
+    from mha_viz.sources.capture.axes import Axes, Side, TensorAxis
+    from mha_viz.sources.capture.beneath import Args, Kwargs
+
 JOINED = {"cat", "concat", "concatenate"}
 LOW = -1e4  # a score that is set to this or less is hidden: its weight is 0 but where nothing else is left
+
+
+Hidden: TypeAlias = "tuple[Tensor, Axes, bool, float]"
+Bias: TypeAlias = "tuple[Tensor, Axes, float]"
 
 
 @dataclass(eq=False)
@@ -22,7 +37,7 @@ class Sink:
     """
 
     tensor: torch.Tensor
-    axes: list
+    axes: Axes
     keys: Axis
     wide: Axis
     start: int
@@ -38,16 +53,23 @@ class Scores:
     """
 
     product: Product
-    axes: list | None
+    axes: Axes | None
     scale: float = 1.0
-    hidden: list = field(default_factory=list)
-    bias: list = field(default_factory=list)
-    rules: list = field(default_factory=list)
-    factors: list = field(default_factory=list)
+    hidden: list[Hidden] = field(default_factory=list)
+    bias: list[Bias] = field(default_factory=list)
+    rules: list[Mask] = field(default_factory=list)
+    factors: list[Side] = field(default_factory=list)
     changed: str | None = None
     sink: Sink | None = None
 
-    def after(self, name, args, kwargs, tensor, shape):
+    @property
+    def known_axes(self) -> Axes:
+        """The axes; raises Unclear after an operator that they cannot be followed through."""
+        if self.axes is None:
+            raise Unclear
+        return self.axes
+
+    def after(self, name: str, args: Args, kwargs: Kwargs, tensor: Tensor, shape: torch.Size) -> Scores:
         """These Scores, which are ``tensor``, after an operator that is no view and gives something of this ``shape``."""
         if shape != tensor.shape:
             sunk = self._sunk(args, kwargs, tensor, shape) if name in JOINED else None
@@ -68,29 +90,31 @@ class Scores:
             after = self.filled(condition, other, shown=where_true)
         return after or replace(self, changed=name)
 
-    def _sunk(self, args, kwargs, tensor, shape):
+    def _sunk(self, args: Args, kwargs: Kwargs, tensor: Tensor, shape: torch.Size) -> Scores | None:
         """With a Sink, where these are joined with one column of scores; None where they are with something else."""
-        parts, dim = kwargs.get("tensors", args[0] if args else ()), kwargs.get("dim", args[1] if len(args) > 1 else 0)
+        parts: Sequence[Tensor] = kwargs["tensors"] if "tensors" in kwargs else args[0] if args else ()
+        dim = kwargs.get("dim", args[1] if len(args) > 1 else 0)
         if self.sink is not None or len(parts) != 2 or not isinstance(dim, int):
             return None
         start = int(parts[1] is tensor)
-        beside, own = parts[1 - start], self.axes[dim % len(self.axes)]
+        known = self.known_axes
+        beside, own = parts[1 - start], known[dim % len(known)]
         if beside is tensor or beside.shape[dim] != 1 or len(own) != 1:
             return None
-        axes, wide = list(self.axes), Axis(shape[dim])
+        axes, wide = list(known), Axis(shape[dim])
         axes[dim] = ()
         sink = Sink(*plain(beside, list(axes)), own[0], wide, start)
         axes[dim] = (wide,)
         return replace(self, axes=axes, sink=sink)
 
-    def filled(self, mask, value, shown=False):
+    def filled(self, mask: Tensor, value: Tensor | float, shown: bool = False) -> Scores | None:
         """With ``value`` where ``mask`` is not ``shown``; None where that is not so low that it hides."""
         most = float(plain(value)[0].max()) if isinstance(value, torch.Tensor) else value
         if most > LOW or self.sink is not None:
             return None
-        return replace(self, hidden=[*self.hidden, (*plain(mask, last(self.axes, mask)), shown, most)])
+        return replace(self, hidden=[*self.hidden, (*plain(mask, last(self.known_axes, mask)), shown, most)])
 
-    def added(self, other, sign=1):
+    def added(self, other: Tensor | float, sign: float = 1) -> Scores | None:
         """With ``sign`` · ``other`` added, a number or a tensor of floats."""
         value = number(other)
         if value is not None and math.isfinite(value):
@@ -98,20 +122,27 @@ class Scores:
         other = other if isinstance(other, torch.Tensor) else self.product.sides[0][0].new_tensor([other])  # ∞ or NaN
         if not other.is_floating_point():
             return None
-        if self.sink is not None:  # such as the largest of a row, which is taken from all of it
+        sink = self.sink
+        if sink is not None:  # such as the largest of a row, which is taken from all of it
             same = [
-                i for i, axis in enumerate(reversed(self.axes)) if self.sink.wide in axis and other.shape[-1 - i :][:1] == (1,)
+                i for i, axis in enumerate(reversed(self.known_axes)) if sink.wide in axis and other.shape[-1 - i :][:1] == (1,)
             ]
             return self if same and bool(plain(other)[0].isfinite().all()) else None
-        return replace(self, bias=[*self.bias, (*plain(other, last(self.axes, other)), sign)])
+        return replace(self, bias=[*self.bias, (*plain(other, last(self.known_axes, other)), sign)])
 
-    def _scaled(self, other, divide):
+    def _scaled(self, other: Tensor | float, divide: bool) -> Scores | None:
         factor = number(other)
         if self.sink is not None:
             return self if factor == 1 else None
-        if factor is None and not self.hidden and not self.bias and other.is_floating_point():
-            other, axes = plain(other, last(self.axes, other))
-            return replace(self, factors=[*self.factors, (other.reciprocal() if divide else other, axes)])
+        if (
+            isinstance(other, torch.Tensor)
+            and factor is None
+            and not self.hidden
+            and not self.bias
+            and other.is_floating_point()
+        ):
+            factors, axes = plain(other, last(self.known_axes, other))
+            return replace(self, factors=[*self.factors, (factors.reciprocal() if divide else factors, axes)])
         if factor is None or (self.hidden and factor <= 0):
             return None
         factor = 1 / factor if divide else factor
@@ -130,22 +161,22 @@ class Weights:
 
     scores: Scores
     keys: Axis
-    given: tuple
-    axes: list
+    given: Side
+    axes: Axes
     version: int | None = None
-    changed: tuple = ()
-    last: tuple | None = None
+    changed: tuple[str, ...] = ()
+    last: Side | None = None
     dropped: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.version = version(self.given[0]) if self.version is None else self.version
 
-    def after(self, name, output):
+    def after(self, name: str, output: Tensor) -> Weights:
         """These Weights after an operator changed them, which gave ``output`` or worked in place."""
         names = dict.fromkeys((*self.changed, *["dropout"] * self.dropped, name))
         return replace(self, changed=tuple(names), last=plain(output, self.axes))
 
-    def without_sink(self, axes):
+    def without_sink(self, axes: Axes) -> Weights | None:
         """These Weights where all but the Sink is left of them, as ``axes`` tell; None where something else is."""
         sink = self.scores.sink
         if sink is None or self.keys is not sink.wide:
@@ -164,22 +195,22 @@ class Weights:
         return replace(self, scores=replace(self.scores, axes=axes), keys=sink.keys, axes=axes)
 
     @property
-    def sides(self):
+    def sides(self) -> tuple[Side, Side]:
         """((q, its axes), (k, its axes)): k is the side that softmax runs over."""
         one, other = self.scores.product.sides
         return (other, one) if any(self.keys in axis for axis in one[1]) else (one, other)
 
 
-def number(value):
+def number(value: object) -> float | None:
     """A number, or a tensor of one, as a float; None for anything else."""
     if isinstance(value, torch.Tensor):
         return float(plain(value)[0]) if value.numel() == 1 and not batched(value) else None
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def last(axes, tensor):
+def last(axes: Sequence[TensorAxis], tensor: Tensor) -> Axes:
     """The axes that ``tensor`` has where it is broadcast to one with ``axes``."""
     more = max(tensor.dim() - len(axes), 0)
     if any(size > 1 for size in tensor.shape[:more]):
         raise Unclear
-    return [()] * more + list(axes[len(axes) + more - tensor.dim() :])
+    return [*[()] * more, *axes[len(axes) + more - tensor.dim() :]]

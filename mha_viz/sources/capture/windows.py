@@ -1,6 +1,10 @@
 """Batch items that are windows of a model's own: which of them each is, read from what is known of the axes of q."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -8,13 +12,25 @@ import torch
 from mha_viz.core.tokens import Parts
 from mha_viz.sources.capture.axes import Unclear, arranged, leaves
 
+if TYPE_CHECKING:
+    from jaxtyping import Int
+
+    from mha_viz.sources.capture.axes import Axis, TensorAxis
+
 KINDS = {
     1: ("block", "item"),
     2: ("window", "image"),
 }  # by how many axes a window is counted along: what it and its whole are called
 
 
-def windows_of(places, axes, items, heads, rows, N):
+def windows_of(
+    places: Sequence[TensorAxis],
+    axes: Sequence[TensorAxis],
+    items: Sequence[Axis],
+    heads: Sequence[Axis],
+    rows: Sequence[Axis],
+    N: int,
+) -> Parts | None:
     """The Parts that the N items of q, a tensor with ``axes``, are; None where the program does not show that they are any.
 
     ``places`` are its axes as Places knows them; ``items``, ``heads`` and ``rows`` the leaves of its items, heads and queries. Items are
@@ -50,7 +66,9 @@ def windows_of(places, axes, items, heads, rows, N):
     return Parts(kind, of, tuple(tuple(map(int, at)) for at in zip(whole, *(indices[leaf] for leaf in counted), strict=True)))
 
 
-def _index(places, leaf, dim, axes, groups, N):
+def _index(
+    places: Sequence[TensorAxis], leaf: Axis, dim: int, axes: Sequence[TensorAxis], groups: Sequence[Sequence[Axis]], N: int
+) -> Int[np.ndarray, " N"] | None:
     """[N]: where along ``leaf``, a part of axis ``dim``, each item is; None where heads or queries of an item are at several."""
     inner = leaves([places[dim]])
     after = math.prod(one.size for one in inner[inner.index(leaf) + 1 :])
@@ -65,11 +83,11 @@ def _index(places, leaf, dim, axes, groups, N):
     return np.broadcast_to(found[:, 0, 0].numpy(), N)
 
 
-def _stride(found, root):
+def _stride(found: Sequence[Axis], root: Axis) -> int:
     """How far apart in ``root`` neighbours are along the nearest of these leaves of it."""
     return min(leaf.stride for leaf in found if leaf.root is root)
 
 
-def _moved(leaf):
+def _moved(leaf: Axis) -> bool:
     """True for a part of rows that were moved before they were parted, as by ``torch.roll``."""
     return leaf.root.listed is not None and len(set(np.diff(leaf.root.listed).tolist())) > 1

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from mha_viz.core.maps import CLOSE, check_rows, trace_of_maps
-from mha_viz.core.rules import Shape, Wrong
+from mha_viz.core.rules import Shape, Wrong, one_of
 from mha_viz.core.tokens import Tokens
 from mha_viz.recording import Recording
 from mha_viz.sources.axes import LETTERS, arranged, in_words, looks_like_a_grid
@@ -24,6 +24,7 @@ from mha_viz.stored.stored import FLOATING, check_count, check_size
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float
 
+    from mha_viz.core.arrays import Dtype
     from mha_viz.sources.files.found import Answers, TokenLists
     from mha_viz.stored.stored import Stored
 
@@ -38,7 +39,7 @@ class Map:
 
     array: np.ndarray
     axes: tuple[int, ...]
-    dtype: str
+    dtype: Dtype
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,13 +109,13 @@ def look_at_maps(name: str, tensors: Mapping[str, Stored]) -> Maps:
     first: Wrong | None = None
     for key in sorted(floating, key=natural):
         stored = floating[key]
-        array = stored.read()
-        axes = summing_axes(array, stored.dtype)
+        array, dtype = stored.read(), one_of(key or name, stored.dtype, tuple(CLOSE))
+        axes = summing_axes(array, dtype)
         if axes:
-            maps[key] = Map(array, axes, stored.dtype)
+            maps[key] = Map(array, axes, dtype)
             continue
         left.append(key)
-        first = first or _why_none(name, key, array, stored.dtype)
+        first = first or _why_none(name, key, array, dtype)
     if first is not None and not maps:
         raise first
     left += sorted(tensors.keys() - floating.keys(), key=natural)
@@ -124,7 +125,7 @@ def look_at_maps(name: str, tensors: Mapping[str, Stored]) -> Maps:
     return Maps(maps, tuple(holds))
 
 
-def summing_axes(array: np.ndarray, dtype: str) -> tuple[int, ...]:
+def summing_axes(array: np.ndarray, dtype: Dtype) -> tuple[int, ...]:
     """The axes along which ``array`` holds distributions: no finite number below 0, and sums of 1, where a row is finite
     and not all 0."""
     if 0 in array.shape:
@@ -235,7 +236,7 @@ def _sums(chosen: Mapping[str, Map]) -> str:
     )
 
 
-def _why_none(name: str, key: str, array: np.ndarray, dtype: str) -> Wrong:
+def _why_none(name: str, key: str, array: np.ndarray, dtype: Dtype) -> Wrong:
     try:
         if array.size == 0:
             raise Wrong("weights", Shape(array.shape), "must have no empty axis.")

@@ -45,7 +45,7 @@ def named(trace: Trace, queries: TokenLists | None, keys: TokenLists | None) -> 
     extra = [item[S:] for item in old.keys]
     queries = old.queries if queries is None else texts("tokens", queries, N, L)
     keys = [item[:S] for item in old.keys] if keys is None else texts("key_tokens", keys, N, S)
-    tokens = replace(old, queries=queries, keys=tuple(a + b for a, b in zip(keys, extra, strict=True)))
+    tokens = replace(old, queries=queries, keys=tuple((*a, *b) for a, b in zip(keys, extra, strict=True)))
     if trace.call is not None:
         return trace_of_call(replace(trace.call, tokens=tokens))
     return trace_of_maps(trace.probabilities, tokens, trace.name, dtype=trace.dtype)

@@ -303,16 +303,15 @@ def _trace(
     """The Trace of one layer."""
     name, H = site.name or stem, answers["num_heads"]
     if site.recipe == MULTIHEAD:
-        layer = Layer.from_state_dict(_complete(arrays), H)
-        widths = layer.embed_dim, layer.kdim, layer.vdim
-    else:
-        given = convert(site, arrays, layout, answers.get("packed", ORDERS[0]), H)
-        layer = _as_layer(given, H)
-        widths = tuple(W.shape[1] for W, _ in (given.q, given.k, given.v or given.k))
+        own = Layer.from_state_dict(_complete(arrays), H)
+        batch = _input((own.embed_dim, own.kdim, own.vdim), answers, tokens, key_tokens, query)
+        return attend(own, batch, name=name)
+    given = convert(site, arrays, layout, answers.get("packed", ORDERS[0]), H)
+    value = given.k if given.v is None else given.v
+    widths = given.q[0].shape[1], given.k[0].shape[1], value[0].shape[1]
     batch = _input(widths, answers, tokens, key_tokens, query)
-    if layer is not None:
-        return attend(layer, batch, name=name)
-    return trace_of_call(_as_call(given, H, batch, name))
+    layer = _as_layer(given, H)
+    return trace_of_call(_as_call(given, H, batch, name)) if layer is None else attend(layer, batch, name=name)
 
 
 def _as_layer(given: Projections, num_heads: int) -> Layer | None:

@@ -117,7 +117,7 @@ def _tokenizer(name: str, folder: Path, options: Options) -> Tokenizer | None:
         held = [path.name for path in folder.iterdir() if path.name != "tokenizer_config.json"]
     if "gguf_file" not in options and not any(VOCABULARY.search(file) for file in held):
         return None  # the library would make one with no vocabulary at all
-    tokenizer = _from(transformers().AutoTokenizer, name, folder, "tokenizer", **options)
+    tokenizer: Tokenizer = _from(transformers().AutoTokenizer, name, folder, "tokenizer", **options)
     if not tokenizer.is_fast:
         rule = f"has the tokenizer {type(tokenizer).__name__}, which does not tell where its tokens stand: a tokenizer.json is needed."
         raise Wrong("name", name, rule, others(name))

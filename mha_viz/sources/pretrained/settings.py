@@ -24,7 +24,7 @@ def typed_lines(argument: str, value: object) -> str:
     return value
 
 
-typed_lines.lines = True
+vars(typed_lines)["lines"] = True
 
 
 def typed_name(argument: str, value: object) -> str:

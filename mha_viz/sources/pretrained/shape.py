@@ -33,7 +33,8 @@ def taken(trace: Trace, items: Sequence[int], places: Sequence[Int[np.ndarray, "
         return trace_of_maps(shared, tokens, trace.name, dtype=trace.dtype)
     call = call_of(trace)
     q = _at(call.q[chosen], at, 2)  # [M, H, P, D]
-    k, v = (None if array is None else _at(array[chosen], columns, 2) for array in (call.k, call.v))  # [M, G, P + extra, D]
+    k = _at(call.k[chosen], columns, 2)  # [M, G, P + extra, D]
+    v = None if call.v is None else _at(call.v[chosen], columns, 2)  # [M, G, P + extra, Dv]
     return trace_of_call(replace(call, q=q, k=k, v=v, mask=_mask(call.mask, chosen, at, columns), tokens=tokens))
 
 

@@ -186,3 +186,15 @@ def test_only_layers_that_are_kept_are_looked_at(layers):
         model(X, LEFT)
     assert [trace.name for trace in recording.traces] == ["layers.0", "layers.1"][-len(recording.traces) :]
     assert ("came in" in recording.cause.sentence) == (layers == "layers.1")
+
+
+def test_a_gradient_that_a_hook_lets_go_of_is_said_to_be_unseen():
+    """As where an optimizer steps while the backward pass runs, so that never all gradients are held at once."""
+    model = Model()
+    for parameter in model.parameters():
+        parameter.register_post_accumulate_grad_hook(lambda parameter: setattr(parameter, "grad", None))
+    with mha_viz.record(model, until="nonfinite") as recording:
+        model(X).sum().backward()
+    unseen, finite = recording.notes
+    assert unseen.endswith("its gradient was let go of before it could be looked at.") and "more" in unseen
+    assert finite == "Nothing became NaN or infinite in 1 step."
