@@ -54,6 +54,13 @@ class Recording:
 
     ``notes`` are sentences about the recording itself: what it left out, what it changed. ``cause`` is None where all is finite, or
     where nobody looked. ``address`` is that of the page whose settings made it, from the "?" on, "" where it was recorded.
+
+    >>> import torch, mha_viz as mv
+    >>> model = torch.nn.Sequential(torch.nn.TransformerEncoderLayer(8, 2, batch_first=True))
+    >>> with mv.record(model) as recording:
+    ...     _ = model(torch.zeros(1, 3, 8))
+    >>> [(trace.name, trace.shape) for trace in recording.traces]
+    [('0.self_attn', (1, 2, 3, 3))]
     """
 
     traces: tuple[Trace, ...]
@@ -112,7 +119,16 @@ class Recording:
 
 
 def load(path: str | os.PathLike[str]) -> Recording:
-    """The Recording in a file that ``save`` wrote; raises Wrong for any other file."""
+    """The Recording in a file that ``save`` wrote, ``.safetensors`` or ``.npz``; raises Wrong for any other file.
+
+    >>> import os, tempfile, mha_viz as mv
+    >>> trace = mv.synthetic(mv.Settings(embed_dim=8, num_heads=2, batch_size=1, seq_len=3, padding=()))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     mv.Recording((trace,), notes=("a seeded layer",)).save(os.path.join(folder, "run.safetensors"))
+    ...     again = mv.load(os.path.join(folder, "run.safetensors"))
+    >>> again.notes, bool((again.traces[0].weights == trace.weights).all())
+    (('a seeded layer',), True)
+    """
     name, data = str(path), Path(of_kind("path", path, str | os.PathLike))
     with reading(name):
         with data.open("rb") as file:

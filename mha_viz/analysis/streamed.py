@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from jaxtyping import Bool, Float
     from torch import Tensor
 
-    from mha_viz.core.long import Block
+    from mha_viz.core.rows import Block
     from mha_viz.core.trace import Trace
 
 

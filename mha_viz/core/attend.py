@@ -41,6 +41,16 @@ def attend(
     and float64). In training the layer's dropout is drawn once, as PyTorch draws it, from ``generator`` (a ``torch.Generator``;
     PyTorch's global one where None). The Trace is called ``name``. Raises Wrong where layer and batch do not fit each other, or the
     result not into memory; where ``later`` is True only q, k and v must fit: of a long sequence nothing else is ever made whole.
+
+    >>> import numpy as np, mha_viz as mv
+    >>> layer = mv.Layer.random(embed_dim=8, num_heads=2)
+    >>> trace = mv.attend(layer, mv.Batch(np.zeros((1, 3, 8)), causal=True))
+    >>> trace.weights.shape  # [N, H, L, S]
+    (1, 2, 3, 3)
+    >>> print(trace.mean_weights[0].round(2))  # tokens without content: every query attends to all that it may see
+    [[1.   0.   0.  ]
+     [0.5  0.5  0.  ]
+     [0.33 0.33 0.33]]
     """
     of_kind("layer", layer, Layer)
     of_kind("batch", batch, Batch)

@@ -33,6 +33,16 @@ class Batch:
     and statistics leave them out; in self-attention it follows a bool key_padding_mask unless given.
 
     ``query_tokens`` and ``key_tokens`` name the rows and columns: one sequence of L (S) texts per batch item.
+
+    Raises Wrong for shapes that do not fit each other, and for masks of another type.
+
+    >>> import numpy as np, mha_viz as mv
+    >>> batch = mv.Batch(np.zeros((2, 3, 8)), key_padding_mask=[[False, False, True], [False] * 3])
+    >>> batch.N, batch.L, batch.S, batch.query_padding_mask.tolist()[0]
+    (2, 3, 3, [False, False, True])
+    >>> mv.Batch(np.zeros((2, 3, 8)), attn_mask=np.zeros((3, 2)))
+    Traceback (most recent call last):
+    mha_viz.core.rules.Wrong: attn_mask of shape (3, 2): must end in [L, S] = (3, 3). Nearest right: attn_mask of shape (3, 3).
     """
 
     query: Float[np.ndarray, "N L E"]

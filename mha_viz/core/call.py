@@ -35,6 +35,11 @@ class Call:
     in which it ran.
 
     Raises Wrong where the shapes do not fit each other.
+
+    >>> import numpy as np
+    >>> call = Call(np.zeros((1, 4, 3, 8)), np.zeros((1, 2, 5, 8)), mask=Mask(3, 5, causal=True))  # pairs of heads share keys
+    >>> call.num_heads, call.mask.num_keys, call.v is None
+    (4, 5, True)
     """
 
     q: Float[np.ndarray, "N H L D"]

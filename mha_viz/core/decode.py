@@ -82,6 +82,14 @@ def decode(
     draws its own dropout from ``generator``; ``draws`` [N, H, L, S], factors as ``draw_dropout`` gives them, are used in place of that.
 
     Raises Wrong for cross-attention, for a batch that is not causal, and for what does not fit.
+
+    >>> import numpy as np, mha_viz as mv
+    >>> layer, batch = mv.Layer.random(embed_dim=8, num_heads=2), mv.Batch(np.ones((1, 4, 8)), causal=True)
+    >>> decoding = mv.decode(layer, batch, prompt=2)
+    >>> [(step.start, step.stop, step.weights.shape, step.held) for step in decoding.steps]
+    [(0, 2, (1, 2, 2, 2), 128), (2, 3, (1, 2, 1, 3), 192), (3, 4, (1, 2, 1, 4), 256)]
+    >>> bool(np.allclose(decoding.output, mv.attend(layer, batch).output))
+    True
     """
     of_kind("layer", layer, Layer)
     of_kind("batch", batch, Batch)
@@ -239,7 +247,11 @@ class Decoder:
 
 
 def kv_heads(num_heads: int, num_kv_heads: int | None = None) -> int:
-    """``num_kv_heads``, ``num_heads`` where None; raises Wrong where it does not divide the query heads into equal groups."""
+    """``num_kv_heads``, ``num_heads`` where None; raises Wrong where it does not divide the query heads into equal groups.
+
+    >>> kv_heads(8), kv_heads(8, 2)
+    (8, 2)
+    """
     if num_kv_heads is None:
         return num_heads
     G = whole("num_kv_heads", num_kv_heads, 1)
@@ -255,6 +267,11 @@ def share_kv(layer: Layer, num_kv_heads: int) -> Layer:
 
     Query head h reads group h // (H / G). A group's key and value projections are the mean of its heads' (Ainslie et al. 2023, GQA,
     section 2.1), written once for each of its query heads, so that the layer keeps its shapes. Raises Wrong where G does not divide H.
+
+    >>> import mha_viz as mv
+    >>> Wk = mv.share_kv(mv.Layer.random(embed_dim=8, num_heads=4), 2).projections[1].reshape(4, 2, 8)  # [H, D, E]
+    >>> bool((Wk[0] == Wk[1]).all()), bool((Wk[1] == Wk[2]).all())
+    (True, False)
     """
     of_kind("layer", layer, Layer)
     G, H = kv_heads(layer.num_heads, num_kv_heads), layer.num_heads
@@ -282,7 +299,11 @@ def share_kv(layer: Layer, num_kv_heads: int) -> Layer:
 def cache_bytes(
     length: int, num_kv_heads: int, head_dim: int, *, dtype: str = "float32", batch_size: int = 1, layers: int = 1
 ) -> int:
-    """Bytes that the keys and values of ``length`` tokens take: 2 · layers · N · G · S · D · bytes of a number."""
+    """Bytes that the keys and values of ``length`` tokens take: 2 · layers · N · G · S · D · bytes of a number.
+
+    >>> cache_bytes(4096, num_kv_heads=8, head_dim=128, dtype="float16", layers=32)
+    536870912
+    """
     return 2 * layers * batch_size * num_kv_heads * length * head_dim * SIZES[one_of("dtype", dtype, tuple(SIZES))]
 
 
@@ -292,6 +313,9 @@ def work(
     """Multiply-adds of one call with ``new`` tokens that read ``keys`` columns each, masked ones included, as they are computed too.
 
     N · (n · E · (H + 2G) · D for q, k and v, 2 · n · S · H · D for scores and weighted sums, n · H · D · E for the output).
+
+    >>> work(1, 100, embed_dim=8, num_heads=2, head_dim=4)
+    1856
     """
     H, G, D = num_heads, kv_heads(num_heads, num_kv_heads), head_dim
     return batch_size * new * (embed_dim * (H + 2 * G) * D + 2 * keys * H * D + H * D * embed_dim)

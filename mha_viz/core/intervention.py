@@ -45,6 +45,10 @@ class Intervention:
     ``hidden_keys`` are positions that no query of any item may read, as key padding hides them. ``temperature`` divides the scores:
     below 1 softmax is sharper, above it flatter (Hinton, Vinyals & Dean, Distilling the Knowledge in a Neural Network, 2015,
     equation 1). Raises Wrong for a value that is none of this.
+
+    >>> import mha_viz as mv
+    >>> mv.Intervention(off={2: "zero", 0: "mean"}, hidden_keys=[3], temperature=0.5)
+    Intervention(off=((0, 'mean'), (2, 'zero')), hidden_keys=(3,), temperature=0.5)
     """
 
     off: Off = ()
@@ -86,6 +90,13 @@ def changed(trace: Trace, intervention: Intervention) -> Trace:
     Hidden keys and temperature act before the heads are put out. A row without a key is undefined in every field, also in heads
     that are off, and NaN stays NaN. The new Trace holds a Call where the scores or the mask changed, in place of layer and batch,
     which describe another computation then. Raises Wrong where the Trace lacks what is needed: q and k for hidden keys and temperature.
+
+    >>> import numpy as np, mha_viz as mv
+    >>> trace = mv.attend(mv.Layer.random(embed_dim=8, num_heads=2), mv.Batch(np.zeros((1, 3, 8)), causal=True))
+    >>> print(mv.changed(trace, mv.Intervention(hidden_keys=[1])).weights[0, 0])
+    [[1.  0.  0. ]
+     [1.  0.  0. ]
+     [0.5 0.  0.5]]
     """
     of_kind("trace", trace, Trace)
     of_kind("intervention", intervention, Intervention)

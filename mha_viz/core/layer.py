@@ -30,6 +30,13 @@ class Layer:
     ``bias_k``, ``bias_v`` [1, 1, E]; ``out_proj.weight`` [E, E]; ``out_proj.bias`` [E]. y = x @ W.T + b. Head h owns rows
     h·D:(h+1)·D of each input projection and the same *columns* of ``out_proj.weight``. ``seed`` is None for weights that
     were not drawn here.
+
+    >>> import mha_viz as mv
+    >>> layer = mv.Layer.random(embed_dim=8, num_heads=2, kdim=6)
+    >>> layer.embed_dim, layer.head_dim, layer.kdim
+    (8, 4, 6)
+    >>> {name: array.shape for name, array in layer.weights.items() if name.startswith("k")}
+    {'k_proj_weight': (8, 6)}
     """
 
     weights: Mapping[str, np.ndarray]
@@ -59,6 +66,11 @@ class Layer:
         The draws are replayed in PyTorch's order on a generator of our own, since the global one is shared by every thread.
         A ``generator`` that is passed in is used in place of ``seed`` and left in the state that PyTorch would leave.
         Raises Wrong where PyTorch would refuse the arguments, now or in the first forward pass.
+
+        >>> import torch, mha_viz as mv
+        >>> layer, _ = mv.Layer.random(8, 2, seed=7), torch.manual_seed(7)
+        >>> bool((layer.weights["out_proj.weight"] == torch.nn.MultiheadAttention(8, 2).out_proj.weight.detach().numpy()).all())
+        True
         """
         import torch
         from torch.nn.init import kaiming_uniform_, xavier_normal_, xavier_uniform_

@@ -26,6 +26,13 @@ class Wrong(ValueError):
 
     ``argument`` and ``value`` say what was given, ``rule`` what has to hold, and each entry of ``nearest`` is a dict of
     arguments that would keep the rule, nearest first: a page turns each into one button.
+
+    >>> import mha_viz as mv
+    >>> try:
+    ...     mv.Settings(embed_dim=130)
+    ... except mv.Wrong as wrong:
+    ...     print(wrong.argument, wrong.value, wrong.rule, wrong.nearest[0], sep="; ")
+    num_heads; 8; embed_dim must be divisible by num_heads, but 130 = 8 × 16 + 2.; {'num_heads': 5}
     """
 
     def __init__(self, argument: str, value: object, rule: str, nearest: Iterable[Change] = ()) -> None:
@@ -56,7 +63,14 @@ def _told(argument: str, value: object) -> str:
 
 
 def whole(argument: str, value: object, least: int, most: int | None = None) -> int:
-    """``value`` as an int between ``least`` and ``most``; raises Wrong otherwise. True, 4.0 and "4" are not whole numbers."""
+    """``value`` as an int between ``least`` and ``most``; raises Wrong otherwise. True, 4.0 and "4" are not whole numbers.
+
+    >>> whole("num_heads", 4, 1)
+    4
+    >>> whole("num_heads", 4.0, 1)
+    Traceback (most recent call last):
+    mha_viz.core.rules.Wrong: num_heads = 4.0: must be a whole number, 1 or more. Nearest right: num_heads = 4.
+    """
     try:
         number = operator.index(value) if isinstance(value, SupportsIndex) and not isinstance(value, bool) else None
     except TypeError:
@@ -72,7 +86,11 @@ def whole(argument: str, value: object, least: int, most: int | None = None) -> 
 
 
 def fraction(argument: str, value: object) -> float:
-    """``value``, which may be text, as a float from 0 to 1; raises Wrong otherwise."""
+    """``value``, which may be text, as a float from 0 to 1; raises Wrong otherwise.
+
+    >>> fraction("dropout", "0.1")
+    0.1
+    """
     given = read_number(value)
     number = closest_number(given)
     if isinstance(given, bool | str) or not 0 <= number <= 1:
@@ -82,7 +100,12 @@ def fraction(argument: str, value: object) -> float:
 
 
 def one_of(argument: str, value: object, choices: Sequence[T]) -> T:
-    """The one of ``choices`` that equals ``value``; raises Wrong otherwise, with all choices."""
+    """The one of ``choices`` that equals ``value``; raises Wrong otherwise, with all choices.
+
+    >>> one_of("engine", "jax", ("torch", "numpy"))
+    Traceback (most recent call last):
+    mha_viz.core.rules.Wrong: engine = 'jax': must be one of torch, numpy. Nearest right: engine = 'torch' or engine = 'numpy'.
+    """
     try:
         return choices[choices.index(value)]
     except (ValueError, RuntimeError):  # which arrays and tensors raise too, as they equal in part
@@ -95,21 +118,34 @@ def of_kind(argument: str, value: object, kind: type[T]) -> T: ...
 @overload
 def of_kind(argument: str, value: T, kind: UnionType) -> T: ...
 def of_kind(argument: str, value: object, kind: type | UnionType) -> object:
-    """``value``, which has to be a ``kind``; raises Wrong otherwise."""
+    """``value``, which has to be a ``kind``; raises Wrong otherwise.
+
+    >>> of_kind("name", 3, str)
+    Traceback (most recent call last):
+    mha_viz.core.rules.Wrong: name = 3: must be a str, and is a int.
+    """
     if not isinstance(value, kind):
         raise Wrong(argument, value, f"must be a {getattr(kind, '__name__', kind)}, and is a {type(value).__name__}.")
     return value
 
 
 def yes_or_no(argument: str, value: object) -> bool:
-    """``value`` as a bool, where it is one or NumPy's; raises Wrong otherwise: an array is neither true nor false."""
+    """``value`` as a bool, where it is one or NumPy's; raises Wrong otherwise: an array is neither true nor false.
+
+    >>> yes_or_no("causal", np.True_)
+    True
+    """
     if not isinstance(value, bool | np.bool_):
         raise Wrong(argument, value, "must be True or False.", [{argument: True}, {argument: False}])
     return bool(value)
 
 
 def listed(argument: str, value: object, rule: str, nearest: Iterable[Change] = ()) -> tuple[Any, ...]:
-    """``value``, which has to hold several things in an order, as a tuple; raises Wrong with this ``rule`` for text and what is none."""
+    """``value``, which has to hold several things in an order, as a tuple; raises Wrong with this ``rule`` for text and what is none.
+
+    >>> listed("heads", range(3), "must be a list.")
+    (0, 1, 2)
+    """
     if isinstance(value, str | bytes | Mapping | Set) or not isinstance(value, Iterable):
         raise Wrong(argument, value, rule, nearest)
     try:
@@ -123,6 +159,9 @@ def head_dim(embed_dim: int, num_heads: int) -> int:
 
     ``nn.MultiheadAttention`` says "embed_dim must be divisible by num_heads". Here the remainder is stated, and the nearest
     head counts (divisors of ``embed_dim``) and dimensions (multiples of ``num_heads``) on either side are named.
+
+    >>> head_dim(128, 8)
+    16
     """
     embed_dim, num_heads = whole("embed_dim", embed_dim, 1), whole("num_heads", num_heads, 1)
     size, rest = divmod(embed_dim, num_heads)
@@ -144,13 +183,21 @@ FARTHEST = 100_000  # no head count beyond it is advised: to find one can take l
 
 
 def divisors(number: int) -> list[int]:
-    """All divisors of ``number``, ascending: the head counts that an embed_dim allows."""
+    """All divisors of ``number``, ascending: the head counts that an embed_dim allows.
+
+    >>> divisors(12)
+    [1, 2, 3, 4, 6, 12]
+    """
     low = [d for d in range(1, math.isqrt(number) + 1) if number % d == 0]
     return low + [number // d for d in reversed(low) if d * d != number]
 
 
 def closest_number(value: Any) -> float:
-    """``value`` as a float, text as it was most likely meant; NaN for what is no number."""
+    """``value`` as a float, text as it was most likely meant; NaN for what is no number.
+
+    >>> closest_number("1,5"), closest_number("many")
+    (1.5, nan)
+    """
     if isinstance(value, str):
         found = read_number(value)
         value = meant(value) if isinstance(found, str) else found

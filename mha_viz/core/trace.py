@@ -76,6 +76,13 @@ class Trace:
     Each field is an array or a function that makes it when it is first read. What the source does not know is absent: ``has``
     tells, reading it raises Missing. Shapes do not depend on ``batch_first``; S counts the extra columns of ``add_bias_kv`` and
     ``add_zero_attn`` as well.
+
+    >>> import mha_viz as mv
+    >>> trace = mv.synthetic(mv.Settings(embed_dim=8, num_heads=2, batch_size=1, seq_len=3, padding=()))
+    >>> trace.shape, trace.q.shape, trace.output.shape
+    ((1, 2, 3, 3), (1, 2, 3, 4), (1, 3, 8))
+    >>> trace.has("q", "weights"), trace.key_tokens, trace.undefined.any()
+    (True, (('0', '1', '2'),), np.False_)
     """
 
     q: Field[Float[np.ndarray, "N H L D"]] = Field("Queries after projection.")

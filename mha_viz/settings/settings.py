@@ -51,6 +51,16 @@ class Settings(Ruled):
     ``source_padding`` pads a source. ``attn_mask`` is a mask as ``read_mask`` reads it, [L, S].
 
     ``batch_first`` changes the shapes that are shown and never the numbers.
+
+    Raises Wrong for a value that breaks its rule, and for values that do not go together.
+
+    >>> import mha_viz as mv
+    >>> settings = mv.Settings(num_heads=4, words="the cat sat\\nhello", padding=())
+    >>> settings.head_dim, settings.N, settings.L, settings.texts[1]
+    (32, 2, 3, ('hello',))
+    >>> mv.Settings(num_heads=7)
+    Traceback (most recent call last):
+    mha_viz.core.rules.Wrong: num_heads = 7: embed_dim must be divisible by num_heads, but 128 = 7 × 18 + 2. Nearest right: ...
     """
 
     case: Case = ruled("random", choice(*CASES))

@@ -96,6 +96,13 @@ class View(Ruled):
 
     Of maps too long to be whole, ``pooling`` says what stands for a block, its largest weight or its mean, and ``rows`` and ``columns``,
     each (start, stop), which queries and keys are in sight, None all.
+
+    Raises Wrong for a value that breaks its rule.
+
+    >>> import mha_viz as mv
+    >>> view = mv.View(order="entropy", heads=[3, 0, 3], cell=(6, 9), scale="log")
+    >>> view.heads, view.cell, view.arrangement
+    ((3, 0), (6, 9), 'pair')
     """
 
     layer: int = ruled(0, number(0))

@@ -10,7 +10,6 @@ from mha_viz.analysis.choice import place_of
 from mha_viz.analysis.long_maps import LongMaps, in_sight, open_in_sight
 from mha_viz.analysis.norms import shown_trace
 from mha_viz.analysis.statistics import STATISTICS, is_known
-from mha_viz.core import long
 from mha_viz.core.attend import trace_of_call
 from mha_viz.core.call import Call
 from mha_viz.core.intervention import Intervention, changed
@@ -60,7 +59,7 @@ def test_every_statistic_is_that_of_the_whole(call, off, weighting):
     trace = changed(trace, Intervention({1: off})) if off else trace
     view = View(item=1, order="entropy", weighting=weighting)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(long, "ROWS", 7)
+        patch.setattr("mha_viz.core.rows.ROWS", 7)
         seen = finished(trace, view).seen("mean")
     whole = shown_trace(trace, view)
     for name in STATISTICS if off is None else [name for name in STATISTICS if name != "difference"]:  # which is not read then

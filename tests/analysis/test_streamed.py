@@ -16,7 +16,7 @@ from tests.core.test_long import calls
 
 def agree(trace, item=0):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(long, "ROWS", 7)
+        patch.setattr("mha_viz.core.rows.ROWS", 7)
         streamed = Streamed(trace, item)
         for _ in long.pooled(trace, item=item, read=streamed.read):
             pass
@@ -46,7 +46,7 @@ def test_the_difference_from_the_average_is_that_of_the_whole(call):
     trace = trace_of_call(call)
     apart = Apart(trace, 1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(long, "ROWS", 7)
+        patch.setattr("mha_viz.core.rows.ROWS", 7)
         list(long.averaging(trace, item=1, read=apart.read))
     np.testing.assert_allclose(apart.values, statistic(trace, 1, "difference"), atol=2e-5)
 

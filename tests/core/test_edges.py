@@ -66,7 +66,7 @@ def a_call(**mask):
 
 def test_a_nan_key_reaches_rows_from_which_it_is_hidden_in_long_maps_as_in_whole_ones(monkeypatch):
     """−∞ added to NaN is NaN, also in blocks of rows from which causal hides the key."""
-    monkeypatch.setattr(long, "ROWS", 2)
+    monkeypatch.setattr("mha_viz.core.rows.ROWS", 2)
     call = a_call(causal=True)
     k = np.array(call.k)
     k[0, :, 4, 0] = np.nan

@@ -60,7 +60,7 @@ def pool_by_hand(whole, hidden, pool):
 @given(calls(), st.integers(1, 20), st.integers(1, 20), st.integers(1, 9))
 def test_pooled_maps_are_the_whole_maps_pooled(call, down, across, rows):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(long, "ROWS", rows)  # so that blocks of rows and blocks of the pool do not coincide
+        patch.setattr("mha_viz.core.rows.ROWS", rows)  # so that blocks of rows and blocks of the pool do not coincide
         maps = list(long.pooled(call, item=1, shape=(down, across)))
     trace = trace_of_call(call)
     assert [found.head for found in maps] == [0, 1, 2, 3]
@@ -98,7 +98,7 @@ def test_the_average_is_that_of_the_whole(call, most, cut):
     rows = (0, 1 + call.q.shape[2] // 2) if cut else None
     heard = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(long, "ROWS", 7)
+        patch.setattr("mha_viz.core.rows.ROWS", 7)
         hear = lambda head, block: heard.append((head, block.p.shape[:2]))  # noqa: E731
         *_, step = long.averaging(call, item=1, shape=(most, most), rows=rows, read=hear)
     assert step.done == 1 and step.found.head is None
@@ -142,7 +142,7 @@ def test_heads_that_are_off_and_lengths_are_as_in_the_whole(call, way):
 
 @pytest.mark.parametrize("rules", [{}, {"causal": True}, {"causal": True, "window": 60}, {"window": 9}])
 def test_sizes_that_take_many_blocks(rules, monkeypatch):
-    monkeypatch.setattr(long, "SCRATCH", 5000)  # 12 rows
+    monkeypatch.setattr("mha_viz.core.rows.SCRATCH", 5000)  # 12 rows
     L = 401
     rng = np.random.default_rng(0)
     q, k = (rng.normal(size=(1, 1, L, 16)).astype(np.float32) * 2 for _ in range(2))
@@ -181,7 +181,7 @@ def test_no_tensor_grows_with_the_square_of_the_length(monkeypatch):
             return made
 
         monkeypatch.setattr(torch, function, noted)
-    monkeypatch.setattr(long, "SCRATCH", 2**17)
+    monkeypatch.setattr("mha_viz.core.rows.SCRATCH", 2**17)
     q, k = (np.random.default_rng(0).normal(size=(1, 1, L, D)).astype(np.float32) for _ in range(2))
     next(iter(long.pooled(Call(q, k, mask=Mask(L, L, causal=True)))))
     assert max(sizes) == 4 * 2**17

@@ -1,0 +1,61 @@
+"""The examples in docstrings: each is run, and each public name has one."""
+
+import doctest
+import inspect
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import mha_viz as mv
+
+PACKAGE = Path(mv.__file__).parent
+WAITING = {  # public names without an example so far
+    *("Pretrained", "Trained", "pretrained", "record", "synthetic", "trained"),
+    *("average", "difference", "head", "heads", "layers", "lines", "page", "pair"),
+}
+
+
+def module_names():
+    """The modules in which some docstring has an example."""
+    paths = [path for path in PACKAGE.rglob("*.py") if re.search(r"^ +>>> ", path.read_text(), re.MULTILINE)]
+    return sorted(".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in paths)
+
+
+def examples_of(found, name):
+    """The examples of a public name: of a class those of its methods too."""
+    finder = doctest.DocTestFinder(recurse=inspect.isclass(found))
+    return [test for test in finder.find(found, name, globs={}) if test.examples]
+
+
+def failures(tests):
+    runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.ELLIPSIS)
+    said = []
+    for test in tests:
+        runner.run(test, out=said.append, clear_globs=False)
+    return "".join(said)
+
+
+@pytest.mark.parametrize("name", module_names())
+def test_every_example_gives_what_it_says(name):
+    tests = [test for test in doctest.DocTestFinder().find(import_module(name), name) if test.examples]
+    assert tests and not failures(tests)
+
+
+@pytest.mark.parametrize("name", sorted(set(mv.__all__) - WAITING))
+def test_a_public_name_has_an_example_that_stands_alone(name):
+    tests = examples_of(getattr(mv, name), name)
+    assert tests, f"mv.{name} has no example in its docstring"
+    assert not failures(tests)
+
+
+def test_no_name_waits_that_has_its_example():
+    assert sorted(WAITING - set(mv.__all__)) == []
+    assert [name for name in sorted(WAITING) if examples_of(getattr(mv, name), name)] == []
+
+
+@pytest.mark.parametrize("name", mv.__all__)
+def test_a_public_name_says_in_a_line_what_it_is(name):
+    first = (getattr(mv, name).__doc__ or "").strip().partition("\n\n")[0]
+    assert first.endswith((".", ":")) and "\n" not in first.strip(), first
