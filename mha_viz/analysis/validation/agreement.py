@@ -169,7 +169,7 @@ def _fused(s: Subject) -> Measured:
     import torch
 
     call, shown = s.whole_call, s.trace.head_outputs
-    q, k, v = (torch.tensor(x, dtype=torch.float64) for x in (call.q, call.k, call.v))
+    q, k, v = (torch.tensor(x, dtype=torch.float64) for x in (call.q, call.k, s.values))
     groups = call.num_heads // k.shape[1]
     k, v = (x.repeat_interleave(groups, dim=1) for x in (k, v))  # [N, H, S, D]
     fused = torch.nn.functional.scaled_dot_product_attention(q, k, v, torch.tensor(s.added()), scale=call.scale)
@@ -230,10 +230,10 @@ def decoding(s: Subject) -> Measured:
         shared = share_kv(layer, num_kv_heads)
         full = s.attend(shared, batch, dtype=s.dtype)
         found = s.decode(shared, batch, prompt=prompt, num_kv_heads=num_kv_heads, dtype=s.dtype)
-        rows = ~full.undefined.any(axis=1)
+        rows: Bool[np.ndarray, "N L"] = ~np.any(full.undefined, axis=1)
         _some_defined(rows)
         off, tolerance = max(off, relative(found.output[rows], full.output[rows])), max(tolerance, rounding(full))
-    added = "" if s.trace.batch.causal else ", with a causal mask added to this layer"
+    added = "" if s.attended[1].causal else ", with a causal mask added to this layer"
     return Measured(
         f"{number(batch.L, 'step')} with a KV cache against the full pass{added}, relative to the largest output; again with half of the "
         "tokens as a prompt and one key and value head for all",
@@ -254,7 +254,7 @@ def _decoded_call(s: Subject) -> Measured:
         )
     full = s.rerun(replace(call, mask=replace(call.mask, causal=True)))
     groups = call.num_heads // call.k.shape[1]
-    q, k, v = (x.astype(full.dtype) for x in (call.q, call.k, call.v))  # what was recorded in 16 bits is shown in 32
+    q, k, v = (x.astype(full.dtype) for x in (call.q, call.k, s.values))  # what was recorded in 16 bits is shown in 32
     k, v = (x.repeat(groups, axis=1) for x in (k, v))  # [N, H, S, D]
     outputs, places = [], np.arange(k.shape[2])
     for t in range(L):
@@ -262,6 +262,7 @@ def _decoded_call(s: Subject) -> Measured:
         hidden = call.mask.hidden(t, t + 1)[..., there]  # [1|N, 1, 1, t + 1 + extra]
         scores = q[:, :, t : t + 1] @ k[:, :, there].swapaxes(2, 3) * call.scale  # [N, H, 1, t + 1 + extra]
         outputs.append(softmax(np.where(hidden, -np.inf, scores)) @ v[:, :, there])  # [N, H, 1, D]
+    assert full.rules is not None  # as what is made of a Call has them
     spared = full.rules.spared()[
         ..., 0
     ]  # [1|N, 1|H, L]: a number hides every key of theirs, so that they see those to come as well
@@ -334,7 +335,7 @@ def _apart(
     def of(
         rows: Bool[np.ndarray, "N H L"], array: np.ndarray
     ) -> np.ndarray:  # an output is made of all heads, and as far off as the farthest
-        return rows if array.ndim == 4 else among.all(axis=1) & rows.any(axis=1)
+        return rows if array.ndim == 4 else np.all(among, axis=1) & np.any(rows, axis=1)
 
     return apart(s.trace, measure, among, dtype)
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from mha_viz.analysis.validation.subject import Subject
     from mha_viz.core.call import Call
+    from mha_viz.core.intervention import Way
     from mha_viz.core.trace import Trace
 
 
@@ -26,7 +27,8 @@ UNJUDGED = "Which is better, only a task can say."
 def uniform(s: Subject) -> Measured:
     call = _whole_call(s)
     full = s.rerun(call)
-    beside = changed(full, Intervention({head: "uniform" for head in range(call.num_heads)}))
+    everywhere: dict[int, Way] = {head: "uniform" for head in range(call.num_heads)}
+    beside = changed(full, Intervention(everywhere))
     return _beside(
         s,
         full,
@@ -44,7 +46,7 @@ def one_head(s: Subject) -> Measured:
         raise Cannot("The layer has one head.")
     if any(mask is not None and mask.shape[1] > 1 for mask in (call.mask.dense, call.mask.bias)):
         raise Cannot("Each head has a mask of its own here, and one head could have but one.")
-    q, k, v = (_joined(x.repeat(H // x.shape[1], axis=1)) for x in (call.q, call.k, call.v))
+    q, k, v = (_joined(x.repeat(H // x.shape[1], axis=1)) for x in (call.q, call.k, s.values))
     single = s.rerun(replace(call, q=q, k=k, v=v, scale=q.shape[3] ** -0.5))
     return _beside(
         s,

@@ -204,9 +204,8 @@ def apart(
     groups = [(among, usual)]
     if trace.has("scores") and trace.mask_bias is not None:
         with np.errstate(invalid="ignore"):
-            size = np.nansum(
-                trace.probabilities * np.abs(trace.scores + trace.mask_bias), axis=-1, dtype=np.float64
-            )  # [N, H, L]
+            weighed = trace.probabilities * np.abs(trace.scores + trace.mask_bias)  # [N, H, L, S]
+            size: Float[np.ndarray, "N H L"] = np.asarray(np.nansum(weighed, axis=-1, dtype=np.float64))
         off = ROUNDING[dtype] * size
         large = among & (off > usual) & (off < 1)
         groups = [(among & (off <= usual), usual), (large, float(off[large].max(initial=0)))]

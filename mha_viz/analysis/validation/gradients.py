@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from mha_viz.core.decimals import prose
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Float64
-    from torch import Tensor
+    from torch import Tensor, nn
 
     from mha_viz.analysis.validation.subject import Subject
 
@@ -33,10 +33,16 @@ class Gradients:
     loss: float
 
 
+Function: TypeAlias = Callable[..., "Tensor | tuple[Tensor, Tensor]"]  # of the tensors that gradients are wanted by
+
+
 def gradients(s: Subject) -> Gradients:
     """The Gradients of a Subject: through PyTorch's own module, on the path that makes weights, or through the Call's q, k and v."""
     import torch
 
+    run: Callable[..., Tensor]
+    given: dict[str, np.ndarray]
+    parameters: dict[str, nn.Parameter] = {}
     if s.has_layer:
         layer, batch = s.attended
         module = s.module(layer, "float64", True)
@@ -44,19 +50,24 @@ def gradients(s: Subject) -> Gradients:
         parameters = dict(module.named_parameters())
         padding, attn_mask = mask_tensors(batch, "float64")
 
-        def run(*tokens: Tensor) -> Tensor:
+        def of_module(*tokens: Tensor) -> Tensor:
             query, key, value = (*tokens, *tokens[-1:] * 2)[:3]
-            return module(query, key, value, padding, attn_mask=attn_mask)[0]  # [N, L, E]
+            output: Tensor = module(query, key, value, padding, attn_mask=attn_mask)[0]  # [N, L, E]
+            return output
+
+        run = of_module
     else:
         call = s.whole_call
-        given, parameters, added = {"q": call.q, "k": call.k, "v": call.v}, {}, torch.tensor(s.added())
+        given, added = {"q": call.q, "k": call.k, "v": s.values}, torch.tensor(s.added())
 
-        def run(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        def of_call(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
             if call.without_key == "nan":
                 return mixed(q, k, v, added, call.scale).flatten(2)  # [N, L, H·D]
             empty = added.isneginf().all(dim=-1, keepdim=True)  # [N, H, L, 1]
             found = mixed(q, k, v, added.masked_fill(empty, 0), call.scale)  # [N, L, H, D]
             return found.masked_fill(empty.transpose(1, 2), 0).flatten(2)  # [N, L, H·D]
+
+        run = of_call
 
     tokens = [torch.tensor(x, dtype=torch.float64).requires_grad_() for x in given.values()]
     rows = torch.tensor(s.real)
@@ -65,7 +76,8 @@ def gradients(s: Subject) -> Gradients:
     loss = (run(*tokens)[rows] ** 2).mean()
     loss.backward()
     weights = {name: parameter.grad.numpy() for name, parameter in parameters.items() if parameter.grad is not None}
-    return Gradients(weights, dict(zip(given, (x.grad.numpy() for x in tokens), strict=True)), float(loss.detach()))
+    of_given = {name: x.grad.numpy() for name, x in zip(given, tokens, strict=True) if x.grad is not None}
+    return Gradients(weights, of_given, float(loss.detach()))
 
 
 def mixed(
@@ -95,6 +107,9 @@ def gradcheck(s: Subject) -> Measured:
         raise Cannot("Some rows of weights are not finite, though all that came in is: what is NaN has no derivative.")
     N, L = (min(size, few) for size, few in zip(s.real.shape, (FEW_ITEMS, FEW_TOKENS), strict=True))
     S = min(s.trace.num_positions, FEW_TOKENS)
+    function: Function
+    few: list[tuple[np.ndarray | None, int]]
+    inputs: list[Tensor]
     if s.has_layer:
         layer, batch = s.attended
         module = s.module(layer, "float64", True)
@@ -104,18 +119,23 @@ def gradcheck(s: Subject) -> Measured:
         names, parameters = zip(*module.named_parameters(), strict=True)
         count, inputs = len(inputs), [*inputs, *parameters]
 
-        def function(*given: Tensor) -> tuple[Tensor, Tensor]:
+        def of_module(*given: Tensor) -> tuple[Tensor, Tensor]:
             query, key, value = (*given[:count], *[given[count - 1]] * 2)[:3]
             named = dict(zip(names, given[count:], strict=True))
-            return torch.func.functional_call(module, named, (query, key, value), {"attn_mask": attn_mask})
+            output, weights = torch.func.functional_call(module, named, (query, key, value), {"attn_mask": attn_mask})
+            return output, weights
+
+        function = of_module
     else:
         call = s.whole_call
-        few = [(call.q, L), (call.k, S), (call.v, S)]
-        inputs = [torch.tensor(x[:N, :, :length], dtype=torch.float64).requires_grad_() for x, length in few]
+        few = [(call.q, L), (call.k, S), (s.values, S)]
+        inputs = [torch.tensor(x[:N, :, :length], dtype=torch.float64).requires_grad_() for x, length in few if x is not None]
         added = torch.where(torch.tensor(_few(s.mask[:N, :, :L, :S])), -torch.inf, 0.0).double()  # [N, H, L, S]
 
-        def function(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        def of_call(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
             return mixed(q, k, v, added, call.scale)
+
+        function = of_call
 
     generator = torch.random.get_rng_state()
     try:
@@ -139,7 +159,7 @@ def _few(hidden: Bool[np.ndarray, "N H L S"]) -> Bool[np.ndarray, "N H L S"]:
     return np.where(hidden.all(axis=-1, keepdims=True), False, hidden)
 
 
-def _gradcheck(function: Callable[..., Tensor | tuple[Tensor, Tensor]], inputs: Sequence[Tensor]) -> list[str]:
+def _gradcheck(function: Function, inputs: Sequence[Tensor]) -> list[str]:
     """[] where ``torch.autograd.gradcheck`` in fast mode is content, else what it says."""
     from torch.autograd.gradcheck import GradcheckError, gradcheck
 
@@ -210,14 +230,18 @@ def gradients_heads(s: Subject) -> Measured:
 
 
 def head_norms(s: Subject) -> Float64[np.ndarray, " H"]:
-    """[H] float64: the norm of all gradients by a head's own weights, or by its q, k and v where these alone are known."""
+    """The norm of all gradients by a head's own weights, or by its q, k and v where these alone are known."""
     found = gradients(s)
+    squares: list[Float64[np.ndarray, " H"]]
     if not s.has_layer:
         H = found.given["q"].shape[1]
         each = [array.repeat(H // array.shape[1], axis=1) for array in found.given.values()]  # [N, H, L|S, D]
-        return np.sqrt(sum((array**2).sum(axis=(0, 2, 3)) for array in each))  # [H]
-    layer, _ = s.attended
-    H, D, packed = layer.num_heads, layer.head_dim, found.weights.get("in_proj_weight")
-    parts = [found.weights[f"{name}_proj_weight"] for name in "qkv"] if packed is None else np.split(packed, 3)
-    squares = sum((part.reshape(H, D, -1) ** 2).sum(axis=(1, 2)) for part in parts)  # [H]
-    return np.sqrt(squares + (found.weights["out_proj.weight"].reshape(-1, H, D) ** 2).sum(axis=(0, 2)))  # [H]
+        squares = [(array**2).sum(axis=(0, 2, 3)) for array in each]
+    else:
+        layer, _ = s.attended
+        H, D, packed = layer.num_heads, layer.head_dim, found.weights.get("in_proj_weight")
+        parts = [found.weights[f"{name}_proj_weight"] for name in "qkv"] if packed is None else np.split(packed, 3)
+        squares = [(part.reshape(H, D, -1) ** 2).sum(axis=(1, 2)) for part in parts]
+        squares.append((found.weights["out_proj.weight"].reshape(-1, H, D) ** 2).sum(axis=(0, 2)))
+    norms: Float64[np.ndarray, " H"] = np.sqrt(np.sum(squares, axis=0))
+    return norms

@@ -97,11 +97,16 @@ def order(s: Subject) -> Measured:
         layer, batch = s.attended
         there = here if batch.key is None else there
         hidden, added = s.mask[..., : batch.S], s.trace.mask_bias
-        mask = hidden if added is None else np.where(hidden, -np.inf, added[..., : batch.S].astype(np.float32))  # [N, H, L, S]
-        mask = mask[:, :, here][..., there].reshape(N * H, L, batch.S)
-        changed = {name: getattr(batch, name)[:, there] for name in ("key", "value") if getattr(batch, name) is not None}
+        attn_mask = hidden if added is None else np.where(hidden, -np.inf, added[..., : batch.S].astype(np.float32))
         permuted = replace(
-            batch, query=batch.query[:, here], **changed, attn_mask=mask, key_padding_mask=None, causal=False, window=None
+            batch,
+            query=batch.query[:, here],
+            key=None if batch.key is None else batch.key[:, there],
+            value=None if batch.value is None else batch.value[:, there],
+            attn_mask=attn_mask[:, :, here][..., there].reshape(N * H, L, batch.S),  # [N, H, L, S] → [N·H, L, S]
+            key_padding_mask=None,
+            causal=False,
+            window=None,
         )
         before, after = s.before(), s.attend(layer, permuted, dtype=s.dtype)
     else:

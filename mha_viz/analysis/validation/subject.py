@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal, TypedDict, overload
 
 import numpy as np
 
@@ -17,15 +17,32 @@ from mha_viz.core.decode import decode
 from mha_viz.core.trace import Trace
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Float, Float64
+    from typing import Unpack
+
+    from jaxtyping import Bool, Float, Float64, Shaped
+    from torch import nn
 
     from mha_viz.core.arrays import Dtype
     from mha_viz.core.batch import Batch
     from mha_viz.core.call import Call
+    from mha_viz.core.decode import Decoding
     from mha_viz.core.layer import Layer
 
 
 MOST_RUNS = 24  # that one check makes
+
+
+class Changes(TypedDict, total=False):
+    """Fields of a Batch, to be changed."""
+
+    query: Float[np.ndarray, "N L E"]
+    key: Float[np.ndarray, "N S kdim"] | None
+    value: Float[np.ndarray, "N S vdim"] | None
+    key_padding_mask: Shaped[np.ndarray, "N S"] | None
+    attn_mask: Shaped[np.ndarray, "... L S"] | None
+    query_padding_mask: Bool[np.ndarray, "N L"] | None
+    query_tokens: tuple[tuple[str, ...], ...]
+    key_tokens: tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,10 +51,10 @@ class Subject:
     q, k, v are known, ``module`` for PyTorch's own. What another layer gives in their place is validated as well."""
 
     trace: Trace
-    attend: Callable = attend
-    decode: Callable = decode
-    rerun: Callable = trace_of_call
-    module: Callable = module_of
+    attend: Callable[..., Trace] = attend
+    decode: Callable[..., Decoding] = decode
+    rerun: Callable[[Call], Trace] = trace_of_call
+    module: Callable[[Layer, Dtype, bool], nn.MultiheadAttention] = module_of
 
     @property
     def name(self) -> str:
@@ -115,10 +132,16 @@ class Subject:
 
     @property
     def whole_call(self) -> Call:
-        """The Call, its values included; raises Cannot where they are not known."""
+        """The Call; raises Cannot where its values are not known."""
         if self.call.v is None:
             raise Cannot("The values are not known here.")
         return self.call
+
+    @property
+    def values(self) -> Float[np.ndarray, "N G S D"]:
+        """The values of the Call; raises Cannot where they are not known."""
+        assert self.whole_call.v is not None
+        return self.whole_call.v
 
     @property
     def has_layer(self) -> bool:
@@ -138,7 +161,7 @@ class Subject:
         if self.trace.plain is not self.trace:
             raise Cannot("Its cells are no attention weights.")
 
-    def again(self, dtype: Dtype | None = None, **changed: Any) -> Trace:
+    def again(self, dtype: Dtype | None = None, **changed: Unpack[Changes]) -> Trace:
         """The Trace of the same layer, in eval mode, on the same batch with these of its fields changed."""
         layer, batch = self.attended
         return self.attend(layer, replace(batch, **changed), dtype=dtype or self.dtype)
@@ -152,15 +175,18 @@ class Subject:
         if self.has_layer:
             _, batch = self.attended
             where = where[:, : batch.S]
-            names = ("query",) if batch.key is None else ("key",) if batch.value is None else ("key", "value")
-            changed = {name: other(getattr(batch, name), where, rng) for name in names}
+            names: tuple[Literal["query", "key", "value"], ...] = ("query",)
+            if batch.key is not None:
+                names = ("key",) if batch.value is None else ("key", "value")
+            changed: Changes = {}
+            for name in names:
+                changed[name] = other(getattr(batch, name), where, rng)
             stayed = ~where if batch.key is None else np.ones((batch.N, batch.L), bool)
             return self.again(**changed), stayed
         call = self.call
-        changed = {"k": other(call.k, where, rng)}
-        if call.v is not None:
-            changed["v"] = other(call.v, where, rng)
-        return self.rerun(replace(call, **changed)), np.ones(self.real.shape, bool)
+        k = other(call.k, where, rng)
+        v = None if call.v is None else other(call.v, where, rng)
+        return self.rerun(replace(call, k=k, v=v)), np.ones(self.real.shape, bool)
 
     def before(self) -> Trace:
         """The Trace that others are compared with: this one, without dropout."""
@@ -168,20 +194,21 @@ class Subject:
             return self.again()
         return self.rerun(self.call)
 
+    @overload
     def run_module(
-        self,
-        *,
-        dtype: Dtype = "float32",
-        batch_first: bool = True,
-        need_weights: bool = True,
-        fast: bool = False,
-        batch: Batch | None = None,
+        self, *, dtype: Dtype = "float32", batch_first: bool = True, need_weights: Literal[True] = True, fast: bool = False
+    ) -> tuple[Float[np.ndarray, "N L E"], Float[np.ndarray, "N H L S"]]: ...
+    @overload
+    def run_module(
+        self, *, dtype: Dtype = "float32", batch_first: bool = True, need_weights: Literal[False], fast: bool = False
+    ) -> tuple[Float[np.ndarray, "N L E"], Float[np.ndarray, "N H L S"] | None]: ...
+    def run_module(
+        self, *, dtype: Dtype = "float32", batch_first: bool = True, need_weights: bool = True, fast: bool = False
     ) -> tuple[Float[np.ndarray, "N L E"], Float[np.ndarray, "N H L S"] | None]:
         """(output [N, L, E], weights [N, H, L, S] or None) of PyTorch's own module in eval mode, as NumPy; ``fast`` without gradients."""
         import torch
 
-        layer, own = self.attended
-        batch = own if batch is None else batch
+        layer, batch = self.attended
         module = self.module(layer, dtype, batch_first).eval()
         padding, attn_mask = mask_tensors(batch, dtype)
         tokens = [torch.tensor(x).to(getattr(torch, dtype)) for x in (batch.query, batch.key, batch.value) if x is not None]
@@ -210,12 +237,15 @@ def other(
 
 def result(trace: Trace) -> Float[np.ndarray, "N L ..."]:
     """What a call came to, [N, L, …]: its output, or what is known before it."""
-    for name in ("output", "concat"):
-        if trace.has(name):
-            return getattr(trace, name)
-    return trace.probabilities.swapaxes(1, 2)  # [N, L, H, S]
+    if trace.has("output"):
+        return trace.output
+    if trace.has("concat"):
+        return trace.concat
+    rows: Float[np.ndarray, "N L H S"] = trace.probabilities.swapaxes(1, 2)
+    return rows
 
 
 def spread(count: int, most: int = MOST_RUNS) -> list[int]:
     """At most ``most`` of the numbers from 0 to ``count`` − 1, evenly, the first and the last among them."""
-    return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(int)).tolist()
+    numbers: list[int] = np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(int)).tolist()
+    return numbers

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from mha_viz.core.maps import CLOSE
 if TYPE_CHECKING:
     from jaxtyping import Bool, Int
 
-    from mha_viz.analysis.validation.subject import Subject
+    from mha_viz.analysis.validation.subject import Changes, Subject
     from mha_viz.core.batch import Batch
     from mha_viz.core.trace import Trace
 
@@ -138,7 +138,8 @@ def mask_weight(s: Subject) -> Measured:
 @question_of_finite("mask_content", "What a mask hides moves nothing")
 def mask_content(s: Subject) -> Measured:
     mask = s.mask
-    blind = mask.all(axis=1) & ~s.trace.undefined.all(axis=1)[..., None]  # [N, L, S]
+    lost: Bool[np.ndarray, "N L"] = np.asarray(s.trace.undefined.all(axis=1))
+    blind = np.asarray(mask.all(axis=1)) & ~lost[..., None]  # [N, L, S]
     keys = np.flatnonzero(blind[..., : s.trace.num_positions].any(axis=(0, 1)))
     if not keys.size:
         some = "No key is hidden in every head from a query that has others: each may move its output."
@@ -211,7 +212,7 @@ def padding_length(s: Subject) -> Measured:
             dense=_in_front(mask.dense, False, 3),
             bias=_in_front(mask.bias, 0, 3),
         )
-        k, v = (None if x is None else _in_front(x, 9, 2) for x in (call.k, call.v))
+        k, v = _in_front(call.k, 9, 2), _in_front(call.v, 9, 2)
         tokens = replace(call.tokens, keys=tuple(("+",) * LONGER + item for item in call.tokens.keys), positions=None)
         longer, skipped = s.rerun(replace(call, k=k, v=v, mask=mask, tokens=tokens)), 0
     rows = s.real
@@ -229,25 +230,32 @@ def padding_length(s: Subject) -> Measured:
     )
 
 
-def _longer(batch: Batch) -> dict[str, Any]:
+def _longer(batch: Batch) -> Changes:
     """The fields of a Batch with LONGER more tokens of padding in front of its keys; in self-attention they ask as well."""
     N, S = batch.N, batch.S
     padding = _or(batch.key_padding_mask, (N, S), False)
-    changed = {"key_padding_mask": _in_front(padding, True if padding.dtype == bool else -np.inf, 1)}
-    attn_mask = _in_front(batch.attn_mask, False if batch.attn_mask is None or batch.attn_mask.dtype == bool else 0, -1)
-    names = [name for name in ("query", "key", "value") if getattr(batch, name) is not None]
-    names = names if batch.key is None else names[1:]
-    changed |= {name: _in_front(getattr(batch, name), 9, 1) for name in names}
     more = ("+",) * LONGER
-    changed["key_tokens"] = tuple(more + item for item in batch.key_tokens)
+    changed: Changes = {
+        "key_padding_mask": _in_front(padding, True if padding.dtype == bool else -np.inf, 1),
+        "key_tokens": tuple(more + item for item in batch.key_tokens),
+    }
+    attn_mask = _in_front(batch.attn_mask, False if batch.attn_mask is None or batch.attn_mask.dtype == bool else 0, -1)
     if batch.key is None:
         attn_mask = _in_front(attn_mask, False if attn_mask is None or attn_mask.dtype == bool else 0, -2)
         padded = batch.query_padding_mask
+        changed["query"] = _in_front(batch.query, 9, 1)
         changed["query_tokens"] = tuple(more + item for item in batch.query_tokens)
         changed["query_padding_mask"] = _in_front(_or(padded, (N, batch.L), False), True, 1)
-    return changed | {"attn_mask": attn_mask}
+    else:
+        changed["key"], changed["value"] = _in_front(batch.key, 9, 1), _in_front(batch.value, 9, 1)
+    changed["attn_mask"] = attn_mask
+    return changed
 
 
+@overload
+def _in_front(array: np.ndarray, value: float, axis: int) -> np.ndarray: ...
+@overload
+def _in_front(array: np.ndarray | None, value: float, axis: int) -> np.ndarray | None: ...
 def _in_front(array: np.ndarray | None, value: float, axis: int) -> np.ndarray | None:
     """``array`` with LONGER more along ``axis``, in front; None stays None."""
     if array is None:
