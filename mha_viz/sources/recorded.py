@@ -50,9 +50,15 @@ def record(
 ) -> Iterator[Recording]:
     """Record every attention that runs inside ``model``, an ``nn.Module``, without changing what it computes.
 
-        with mha_viz.record(model) as recording:
-            model(x)
-        recording.traces
+    >>> import torch, mha_viz as mv
+    >>> layer = torch.nn.TransformerEncoderLayer(8, 2, batch_first=True)
+    >>> model = torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()
+    >>> with mv.record(model, layers="layers.1.*", tokens=["the cat sat".split()]) as recording:
+    ...     _ = model(torch.zeros(1, 3, 8))
+    >>> [(trace.name, trace.weights.shape) for trace in recording.traces]  # [N, H, L, S]
+    [('layers.1.self_attn', (1, 2, 3, 3))]
+    >>> recording.traces[0].query_tokens
+    (('the', 'cat', 'sat'),)
 
     The Recording is filled when the block ends, also by an exception; by then the model is as it was. ``nn.MultiheadAttention`` is
     recorded wherever it is used, on the fast path too, and attention written by hand where it is

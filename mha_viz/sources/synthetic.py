@@ -66,11 +66,30 @@ POOLED = 32_768  # tokens up to which maps that are too long to be whole are poo
 
 
 def synthetic(settings: Settings | None = None, *, engine: Engine = "torch", dtype: Dtype = "float32") -> Trace:
-    """The Trace of these Settings: one seed, then layer, then tokens, then dropout, drawn in the order of the tutorial's program.
+    """The Trace of a seeded, untrained layer that reads random tokens or a person's own words.
 
-    The default Settings give that program's numbers bit for bit, in eval mode and (``training=True``) in train mode. Raises Wrong
-    where the result would not fit into memory. Of up to POOLED tokens, whose maps would take more than WHOLE, only q, k and v have to:
-    the maps can be pooled (``mha_viz.core.long``), and are made when they are read. Dropout cannot be pooled: it is Wrong there.
+    One seed draws the layer, then the tokens, then dropout, in the order of the tutorial's program: the default Settings give that
+    program's numbers bit for bit, in eval mode and (``training=True``) in train mode.
+
+    ``settings`` say what is computed, the defaults where None; ``engine`` and ``dtype`` with what, as for ``attend``. Maps are
+    [N, H, L, S]: S counts the extra columns of ``add_bias_kv`` and ``add_zero_attn`` too.
+
+    Raises Wrong where the result would not fit into memory. With up to POOLED tokens, maps larger than WHOLE may be larger than
+    memory: only q, k and v have to fit. Such maps are pooled (``mha_viz.core.long``), and made whole only if they are read. Dropout
+    cannot be pooled and raises Wrong there.
+
+    >>> import mha_viz as mv
+    >>> settings = mv.Settings(embed_dim=8, num_heads=2, words="the cat sat down\\nit slept", padding=(), causal=True)
+    >>> trace = mv.synthetic(settings)
+    >>> trace.weights.shape  # [N, H, L, S]
+    (2, 2, 4, 4)
+    >>> trace.query_tokens
+    (('the', 'cat', 'sat', 'down'), ('it', 'slept', '<pad>', '<pad>'))
+    >>> print(trace.weights[0, 1].round(2))  # head 1 of "the cat sat down"
+    [[1.   0.   0.   0.  ]
+     [0.49 0.51 0.   0.  ]
+     [0.44 0.4  0.16 0.  ]
+     [0.2  0.18 0.36 0.26]]
     """
     import torch
 

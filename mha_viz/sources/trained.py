@@ -41,8 +41,9 @@ Line: TypeAlias = tuple[str, ...]  # the texts of the tokens of one sequence
 
 @dataclass(frozen=True)
 class Trained(Ruled):
-    """Which model, on which sequences, with what changed.
+    """Which shipped model reads which sequences, and what is changed in it.
 
+    ``model`` is "induction", "reverse-or-shift", "look-both-ways-1", "look-both-ways-2" or "look-both-ways-32".
     ``snapshot`` is the training step after which the model is taken, one of ``steps(model)``; None takes the final weights.
     ``batch_size`` sequences are drawn from ``seed``, from a stream that training never draws from. ``words`` are a person's own in
     their place: a line per sequence, tokens split at white space, checked against the model's vocabulary; shorter lines are padded
@@ -50,6 +51,16 @@ class Trained(Ruled):
     tuple of Interventions, one per layer, is taken too and kept as text.
 
     Raises Wrong for a value that breaks a rule.
+
+    >>> import mha_viz as mv
+    >>> settings = mv.Trained("induction", batch_size=2, interventions=(mv.Intervention(), mv.Intervention({0: "zero"})))
+    >>> settings.interventions  # head 0 of layer 1
+    '1:0=zero'
+    >>> settings.tokens.shape  # [N, L]
+    (2, 32)
+    >>> mv.Trained("induction", snapshot=45)
+    Traceback (most recent call last):
+    mha_viz.core.rules.Wrong: snapshot = 45: is no step after which induction was kept; ... Nearest right: snapshot = 40 or snapshot = 50.
     """
 
     model: str = ruled("induction", choice(*MODELS))
@@ -115,7 +126,20 @@ class Run:
 
 
 def trained(settings: Trained | None = None) -> Run:
-    """The Run of these Trained settings; the notes of its recording say what was changed."""
+    """The Run of a shipped model: its heads, layer by layer, and what it answers.
+
+    ``settings`` say which model reads what, the defaults where None. The Run holds a Trace per layer, [N, H, L, L] maps each, and
+    answers [N, L, A]; the notes of its recording say what was changed.
+
+    >>> import mha_viz as mv
+    >>> run = mv.trained(mv.Trained("induction", words="<bos> m a r c h m a r c"))
+    >>> run.predictions[0, -4:, 0].tolist(), run.targets[0, -4:, 0].tolist()  # after the second m, a, r and c
+    (['a', 'r', 'c', 'h'], ['a', 'r', 'c', 'h'])
+    >>> run.accuracy
+    {'next': 1.0}
+    >>> [(trace.name, trace.weights.shape) for trace in run.recording.traces]
+    [('layer 0', (1, 4, 10, 10)), ('layer 1', (1, 4, 10, 10))]
+    """
     s = Trained() if settings is None else of_kind("settings", settings, Trained)
     model, tokens, changes = MODELS[s.model], s.tokens, s.changes
     task = TASKS[model.task]

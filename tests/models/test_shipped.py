@@ -1,5 +1,7 @@
 """The two models that packages ship, on real sentences: against their own eager attentions, and heads that are known for what they do."""
 
+import doctest
+
 import numpy as np
 import pytest
 
@@ -82,3 +84,14 @@ def test_every_statistic_reads_words_too_but_for_what_needs_values(shipped):
     trace = pretrained(Pretrained(MINILM, "Unbelievable: the fox saw the fox.", join=True)).traces[0]
     unknown = [name for name in STATISTICS if why_not(trace, 0, name)]
     assert unknown == ["contribution"]
+
+
+def test_the_example_in_the_docstring_gives_what_it_says(shipped):
+    """It is skipped where examples are run, since few have the model."""
+    assert shipped(MINILM)
+    (test,) = doctest.DocTestFinder(recurse=False).find(pretrained, "pretrained", globs={})
+    for example in test.examples:
+        example.options.clear()
+    said = []
+    result = doctest.DocTestRunner(verbose=False).run(test, out=said.append)
+    assert result.attempted >= 4 and not result.failed, "".join(said)

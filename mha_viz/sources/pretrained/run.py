@@ -46,7 +46,10 @@ class Reading:
 
 
 def pretrained(settings: Pretrained | None = None) -> Recording:
-    """The Recording of these Pretrained settings: one Trace per layer that attends, "layer 0" first.
+    """The Recording of a pretrained model that reads a text: one Trace per layer that attends, "layer 0" first.
+
+    ``settings`` say which model reads what, the defaults where None. Maps are [N, H, L, L], an item per line of text; S has a column
+    more where the model has a sink.
 
     The model runs with ``attn_implementation="eager"``: the attention that its authors wrote, in the order in which they wrote it.
     q and k are those after rotation, grouped key and value heads stay grouped; what the model adds to its scores, as ALiBi and
@@ -54,6 +57,14 @@ def pretrained(settings: Pretrained | None = None) -> Recording:
 
     Raises Wrong where transformers is not installed, where there is no such model on this machine, where it cannot read the text, or
     none of its layers attends.
+
+    >>> import mha_viz as mv
+    >>> settings = mv.Pretrained("all-MiniLM-L6-v2", "The fox jumped.\\nNobody saw it.", special="set aside")
+    >>> recording = mv.pretrained(settings)  # doctest: +SKIP
+    >>> len(recording.traces), recording.traces[0].weights.shape  # doctest: +SKIP
+    (6, (2, 12, 4, 4))
+    >>> recording.traces[0].query_tokens  # doctest: +SKIP
+    (('the', 'fox', 'jumped', '.'), ('nobody', 'saw', 'it', '.'))
     """
     s = Pretrained() if settings is None else of_kind("settings", settings, Pretrained)
     reading = read(s.name, s.lines, s.pairs)

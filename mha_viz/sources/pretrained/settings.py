@@ -36,7 +36,7 @@ def typed_name(argument: str, value: object) -> str:
 
 @dataclass(frozen=True)
 class Pretrained(Ruled):
-    """Which model reads what.
+    """Which pretrained model reads which text, and how its tokens are shown.
 
     ``name`` is one of ``shipped_models()``, the path of a folder that holds a model (``./model``, not ``model``), or a name on
     the hub that has been downloaded. Each line of ``text`` is one batch item; shorter ones are padded at their end. ``pair``
@@ -49,6 +49,13 @@ class Pretrained(Ruled):
     one text, from 0, that is kept, without the padding that the longer ones brought it; None keeps all.
 
     Raises Wrong for a value that breaks a rule. Whether the model exists and can read the text is seen when it runs.
+
+    >>> import mha_viz as mv
+    >>> mv.Pretrained(text="The fox jumped.\\n\\nNobody saw it.").lines  # one batch item each
+    ('The fox jumped.', 'Nobody saw it.')
+    >>> mv.Pretrained(text="One line.", pair="Two\\nlines.")
+    Traceback (most recent call last):
+    mha_viz.core.rules.Wrong: pair = 'Two\\nlines.': must hold a line for each of text: 1, and it holds 2. Nearest right: ...
     """
 
     name: str = ruled(NAME, typed_name)
