@@ -14,6 +14,7 @@ import torch
 from mha_viz.analysis.norms import lengths, why_no_norms
 from mha_viz.analysis.statistics import HIDING, STATISTICS, ByRows, Rows, divided
 from mha_viz.core.attend import call_of
+from mha_viz.settings.view import ORDERS
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 STREAMED = {name: how for name, how in STATISTICS.items() if isinstance(how, ByRows)}
-ANY = next(iter(STREAMED))  # who wants one of them has all of them read
+ANY = next(order for order in ORDERS if order in STREAMED)  # who wants one of them has all of them read
 CELLS = 2**20  # masks are looked through so many cells at a time
 
 

@@ -1,16 +1,25 @@
 """What a figure does with each thing that is asked of it: what its view, or its kind of file, would ignore is refused."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mha_viz.core.rules import Wrong
 from mha_viz.views import VIEWS
-from mha_viz.views.base import NO_HEADS, PARTS, OfResults
-from mha_viz.views.shown import MEAN
+from mha_viz.views.base import NO_HEADS, PARTS, OfAttention, OfResults
+from mha_viz.views.shown import MEAN, HeadNames
 
-PICTURES = ("png", "svg", "pdf")  # formats that a browser draws
-DRAWN = (*PICTURES, "html", "json")  # formats that hold the picture
+if TYPE_CHECKING:
+    from mha_viz.export.figure import Figure
+
+PICTURES: tuple[str, ...] = ("png", "svg", "pdf")  # formats that a browser draws
+DRAWN: tuple[str, ...] = (*PICTURES, "html", "json")  # formats that hold the picture
 ALONE = (*PARTS, "transparent", "font", "font_size")  # dress of a picture, which the page itself does not wear
-HEEDED = {  # what is asked of a figure → whether a view of attention heeds it; whatever is not here, all do
+HEEDED: dict[
+    str, Callable[[OfAttention], bool]
+] = {  # what is asked of a figure → whether a view of attention heeds it; whatever is not here, all do
     "against": lambda view: view.takes_a,
     "limits": lambda view: "limits" in view.reads,
     "heads": lambda view: view.naming != NO_HEADS,
@@ -26,22 +35,22 @@ TABLES = ("csv", "py")  # formats of the weights that a view shows, which has to
 WHOLE = ("npz", "safetensors")  # formats of all that was computed, whatever is shown of it
 
 
-def check_asked(figure, names):
+def check_asked(figure: Figure, names: Collection[str]) -> None:
     """Raises Wrong where one of the fields with these ``names`` says something that the Figure would ignore."""
     for name in names:
         if getattr(figure, name) is not None:
             _check_view(figure, name)
             _check_format(figure, name)
     if "heads" in names and figure.heads is not None:
-        _check_heads(figure)
+        _check_heads(figure.view, figure.heads)
 
 
-def _check_view(figure, name):
+def _check_view(figure: Figure, name: str) -> None:
     view, value = VIEWS[figure.view], _spelled(figure, name)
     if view.pictured and (name in (*ALONE, "scale", "layer", "limits", "heads", "against") or value == "print"):
         others = "its address says what is shown, theme is light or dark, and width is in px"
         raise Wrong(name, value, f"does nothing to the page itself: {others}.", [{name: _default(figure, name)}])
-    if view.pictured and name == "width" and figure.width[1] != "px":
+    if view.pictured and name == "width" and figure.width and figure.width[1] != "px":
         raise Wrong(name, value, "must be in px for the page itself.", [{name: "1440 px"}])
     if isinstance(view, OfResults):  # what stands beside results is checked with them
         return
@@ -53,7 +62,7 @@ def _check_view(figure, name):
         raise Wrong(name, value, rule, [{"view": heeding[-1]} if name == "against" else {name: None}])
 
 
-def _check_format(figure, name):
+def _check_format(figure: Figure, name: str) -> None:
     view, format, value = VIEWS[figure.view], figure.format, _spelled(figure, name)
     if name == "view" and format in WHOLE and not _is_usual(figure):
         rule = f"does nothing to a file of {format}, which holds the whole layer: leave it out, or write its weights as csv."
@@ -69,41 +78,41 @@ def _check_format(figure, name):
         raise Wrong(name, value, rule, [{name: _default(figure, name)}, {"out": right}])
 
 
-def _check_heads(figure):
+def _check_heads(name: str, heads: HeadNames) -> None:
     """Raises Wrong where a view draws another number of heads than are named, or no average, or nothing else."""
-    view, heads = VIEWS[figure.view], figure.heads
+    view = VIEWS[name]
     least, most = view.naming.least, view.naming.most
-    numbers = [head for head in heads if head != MEAN]
+    numbers = [head for head in heads if isinstance(head, int)]
     value = ",".join(map(str, heads))
     if most == 0 and numbers:
         rule = f"does nothing to the view {view.name}, which is of all heads."
         raise Wrong("heads", value, rule, [{"heads": None}, {"view": "heads"}])
     if MEAN in heads and not view.naming.average:
         rule = f"names the average, which the view {view.name} does not draw."
-        right = [{"heads": ",".join(map(str, numbers[:most]))}] if numbers else []
+        right: list[dict[str, object]] = [{"heads": ",".join(map(str, numbers[:most]))}] if numbers else []
         raise Wrong("heads", value, rule, [*right, {"view": "heads"}])
-    if least and not least <= len(numbers) <= most:
+    if least and (len(numbers) < least or (most is not None and len(numbers) > most)):
         rule = f"must name one head for the view {view.name}, which draws one."
         raise Wrong("heads", value, rule, [*({"heads": str(head)} for head in numbers[:1]), {"view": "heads"}])
 
 
-def _of_attention():
+def _of_attention() -> list[OfAttention]:
     return [view for view in VIEWS.values() if not isinstance(view, OfResults) and not view.pictured]
 
 
-def _has_numbers(view):
+def _has_numbers(view: OfAttention) -> bool:
     return view.maps or view.statistics
 
 
-def _is_usual(figure):
+def _is_usual(figure: Figure) -> bool:
     return figure.view == _default(figure, "view")
 
 
-def _default(figure, name):
+def _default(figure: Figure, name: str) -> object:
     return figure.__dataclass_fields__[name].default
 
 
-def _spelled(figure, name):
+def _spelled(figure: Figure, name: str) -> object:
     """The value of a field, a tuple as it is typed."""
     value = getattr(figure, name)
     if not isinstance(value, tuple):
@@ -111,6 +120,6 @@ def _spelled(figure, name):
     return f"{value[0]:g} {value[1]}" if name in ("width", "font_size") else ",".join(f"{part}" for part in value)
 
 
-def _listed(names):
+def _listed(names: Sequence[str]) -> str:
     *before, last = names
     return f"{', '.join(before)} and {last}" if before else last

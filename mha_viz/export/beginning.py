@@ -1,22 +1,35 @@
 """How a program begins: its imports, its layer, and the vectors that go in, drawn as the page's are."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
 import numpy as np
 
+from mha_viz.export.kept import Kept
+from mha_viz.settings import Settings
 from mha_viz.sources.synthetic import PAD
 from mha_viz.sources.tiny import TOKENS, tiny_layer
 
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
-def drops(settings):
+
+Language = Literal["numpy", "torch"]
+
+
+def drops(settings: Settings | Kept) -> bool:
     """True where dropout falls on the weights."""
     return settings.training and settings.dropout > 0
 
 
-def _needs_torch(s):
+def _needs_torch(s: Settings | Kept) -> bool:
     """Whether PyTorch has to draw something: the numbers of the tiny case stand in the program, those of a kept layer in a file."""
     return s.case == "random" or drops(s)
 
 
-def imports(s, language):
+def imports(s: Settings | Kept, language: Language) -> list[str]:
     """Lines that import what the program of these Settings needs, and no more."""
     lines = []
     if s.texts or s.source_texts:
@@ -24,7 +37,7 @@ def imports(s, language):
     if language == "torch":
         lines.append("import math")
     lines += [""] * bool(lines)
-    if language == "numpy" or s.texts or s.source_texts or s.case == "kept" or s.positions:
+    if language == "numpy" or s.texts or s.source_texts or isinstance(s, Kept) or s.positions:
         lines.append("import numpy as np")
     if language == "numpy" and not _needs_torch(s):
         return lines
@@ -32,7 +45,7 @@ def imports(s, language):
     return [*lines, *(["import torch.nn.functional as F"] if language == "torch" else []), "from torch import nn"]
 
 
-def start(s, language):
+def start(s: Settings | Kept, language: Language) -> list[str]:
     """Lines that make the layer, and query, key and value."""
     E, H = s.embed_dim, s.num_heads
     options = [f"{E}, {H}"]
@@ -40,13 +53,13 @@ def start(s, language):
     options += ["bias=False"] * (not s.bias)
     options += [f"{name}=True" for name in ("add_bias_kv", "add_zero_attn", "batch_first") if getattr(s, name)]
     layer = f"attention = nn.MultiheadAttention({', '.join(options)})"
+    if isinstance(s, Kept):
+        return _start_kept(s, language, layer)
     if s.case == "tiny":
         return _start_tiny(s, language, layer)
-    if s.case == "kept":
-        return _start_kept(s, language, layer)
-    seed, lines = f"torch.manual_seed({s.seed})", []
+    seed = f"torch.manual_seed({s.seed})"
     drawn = s.texts is None or (s.cross and s.source_texts is None) or drops(s)
-    lines += [seed, layer]
+    lines = [seed, layer]
     if drawn and not (s.bias and not s.add_bias_kv and not s.add_zero_attn and s.kdim is None and s.vdim is None):
         lines += [
             seed,
@@ -64,7 +77,7 @@ def start(s, language):
     return [*lines, *(["value = key"] if kdim == vdim else _tokens(s, "value", s.source_texts, s.S, vdim)), ""]
 
 
-def _start_tiny(s, language, layer):
+def _start_tiny(s: Settings, language: Language, layer: str) -> list[str]:
     """The layer and the tokens that were worked by hand. Dropout falls as it does after a layer was drawn."""
     lines = [f"torch.manual_seed({s.seed})"] if drops(s) else []
     if language == "torch":
@@ -94,11 +107,11 @@ def _start_tiny(s, language, layer):
     return [*lines, ""]
 
 
-def _start_kept(s, language, layer):
+def _start_kept(s: Kept, language: Language, layer: str) -> list[str]:
     """Numbers from a file that stands beside the program."""
     wrap = "torch.from_numpy({})" if language == "torch" else "{}"
 
-    def given(name):
+    def given(name: str) -> str:
         return wrap.format(f'given["{name}"]')
 
     lines = [f'given = np.load("{s.file}")  # the layer and its input, saved from the page']
@@ -110,8 +123,9 @@ def _start_kept(s, language, layer):
     return [*lines, f"query, key = {given('query')}, {given('key')}", f"value = {value}", ""]
 
 
-def _whole(array):
-    return array.astype(int).tolist()
+def _whole(array: Float[np.ndarray, ...]) -> list[Any]:
+    rows: list[Any] = array.astype(int).tolist()
+    return rows
 
 
 _EMBEDDING = [
@@ -132,15 +146,15 @@ _POSITIONS = [
 ]
 
 
-def _tokens(s, name, texts, length, width):
+def _tokens(s: Settings, name: str, texts: Sequence[Sequence[str]] | None, length: int, width: int) -> list[str]:
     """Lines that make one sequence of vectors [N, length, width] per batch item."""
     if texts is None:
         lines = [f"{name} = torch.randn({s.N}, {length}, {width})"]
     else:
         padded = [
-            (PAD,) * (length - len(text)) + text if s.padding_side == "left" else text + (PAD,) * (length - len(text))
+            [*[PAD] * (length - len(text)), *text] if s.padding_side == "left" else [*text, *[PAD] * (length - len(text))]
             for text in texts
         ]
-        lines = ["texts = [", *(f"    {list(text)!r}," for text in padded), "]"]
+        lines = ["texts = [", *(f"    {text!r}," for text in padded), "]"]
         lines.append(f"{name} = torch.tensor(np.array([[embedding(word, {width}) for word in text] for text in texts]))")
     return [*lines, *([f"{name} = {name} + positions({length}, {width})"] if s.positions else [])]

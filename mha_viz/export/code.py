@@ -4,14 +4,29 @@ A program is told in the steps of the walkthrough. Random weights and tokens are
 program draws them, so that they are those of the page; everything after that is written out.
 """
 
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+
 import numpy as np
 
-from mha_viz.export.beginning import drops, imports, start
-from mha_viz.settings import read_mask
+from mha_viz.export.beginning import Language, drops, imports, start
+from mha_viz.export.kept import Kept
+from mha_viz.settings import Settings, read_mask
 from mha_viz.settings.steps import STEPS
 
 
-def program(settings, language, step="validate", *, item=0, head=0, query=0, together=False):
+def program(
+    settings: Settings | Kept,
+    language: Language,
+    step: str = "validate",
+    *,
+    item: int = 0,
+    head: int = 0,
+    query: int = 0,
+    together: bool = False,
+) -> str:
     """The whole program up to ``step`` in this ``language``, "numpy" or "torch": it prints what the page draws of that step.
 
     ``settings`` are Settings, or the Kept of a layer that no seed draws, which the program reads from its file.
@@ -27,12 +42,12 @@ def program(settings, language, step="validate", *, item=0, head=0, query=0, tog
     return "\n".join([*imports(settings, language), "", *start(settings, language), place, *body, *shown, ""])
 
 
-def step_lines(settings, language, step):
+def step_lines(settings: Settings | Kept, language: Language, step: str) -> list[str]:
     """The lines of one step alone, as ``program`` has them."""
     return NumPyProgram(settings).lines(step) if language == "numpy" else TorchProgram(settings).lines(step)
 
 
-def shown_expression(settings, language, step, together=False):
+def shown_expression(settings: Settings | Kept, language: Language, step: str, together: bool = False) -> str:
     """The expression that ``program`` prints after ``step``: what the page draws last of it."""
     head = ":" if together else "h"
     columns = "" if together else "[h * D : (h + 1) * D]"
@@ -56,46 +71,57 @@ def shown_expression(settings, language, step, together=False):
     }[step]
 
 
-class Program:
+class Program(ABC):
     """What both languages say of the same Settings; no query reads the ``hidden_keys``."""
 
-    def __init__(self, settings, hidden_keys=()):
+    def __init__(self, settings: Settings | Kept, hidden_keys: Iterable[int] = ()) -> None:
         self.settings, self.drops, self.hidden_keys = settings, drops(settings), list(hidden_keys)
         self.extra = settings.add_bias_kv + settings.add_zero_attn
         E = settings.embed_dim
         self.packed = {settings.kdim or E, settings.vdim or E} == {E}
         self.typed = None if settings.attn_mask is None else read_mask(settings.attn_mask)
-        kept = settings.case == "kept"
-        self.finite = not kept or settings.finite  # what a seed draws is
-        self.padded = (settings.padded if kept else any(_counts(settings)[1])) or bool(hidden_keys)
+        if isinstance(settings, Kept):
+            self.finite, padded = settings.finite, settings.padded
+        else:
+            self.finite, padded = True, any(_counts(settings)[1])  # what a seed draws is finite
+        self.padded = padded or bool(self.hidden_keys)
         self.adds = self.typed is not None and self.typed.dtype != bool
         self.pairs = bool(settings.causal or settings.window or (self.typed is not None and not self.adds))
         self.hides = self.padded or self.pairs
 
-    def lines(self, step):
-        return getattr(self, step)()
+    def lines(self, step: str) -> list[str]:
+        lines: list[str] = getattr(self, step)()
+        return lines
 
-    def rules(self, xp):
+    @abstractmethod
+    def _project(self, name: str, source: str, letter: str) -> str:
+        """The expression of q, k or v by ``name`` of all heads, made of the vectors ``source``, [N, H, ``letter``, D]."""
+
+    @abstractmethod
+    def _with_extra(self, name: str) -> list[str]:
+        """Lines that put the keys or values, by ``name``, that ``add_bias_kv`` and ``add_zero_attn`` bring after those there are."""
+
+    def rules(self, xp: str) -> list[str]:
         """Lines that make the ``masks``, and ``hidden`` of the bool ones, True where a query may not attend."""
         parts = ["padding_mask[:, None, None]"] * self.padded + ["attn_mask"] * self.pairs
         axes = f"[{'N' if self.padded else ''}{', 1, ' if self.padded else ''}{'L' if self.pairs else '1'}, S]"
         return [*self.masks(xp), *[f"hidden = {' | '.join(parts)}  # {axes}, True: may not attend"] * self.hides]
 
-    def query(self):
+    def query(self) -> list[str]:
         return [f"Q = {self._project('q', 'query', 'L')}"]
 
-    def keys(self):
+    def keys(self) -> list[str]:
         return [f"K = {self._project('k', 'key', 'S')}", *self._with_extra("k")]
 
-    def projected_values(self):
+    def projected_values(self) -> list[str]:
         return [f"V = {self._project('v', 'value', 'S')}", *self._with_extra("v")]
 
-    def values(self):
+    def values(self) -> list[str]:
         return [*self.projected_values(), "heads = weights @ V  # [N, H, L, D]"]
 
-    def padding(self, xp, name="query_padding", of=0):
+    def padding(self, xp: str, name: str = "query_padding", of: int = 0) -> list[str]:
         """Lines that make the padding of the queries [N, L], or ``of`` 1, the keys [N, S]: True for tokens that are padding."""
-        if self.settings.case == "kept":
+        if isinstance(self.settings, Kept):
             read = 'given["padding_mask"]'
             return [f"{name} = {f'torch.from_numpy({read})' if xp == 'torch' else read}  # True: nobody may attend to it"]
         lines = [f"{name} = {xp}.zeros((N, {'LS'[of]}), dtype={'torch.bool' if xp == 'torch' else 'bool'})"]
@@ -105,10 +131,11 @@ class Program:
                 lines.append(f"{name}[{item}, {where}] = True{'  # nobody may attend to these' * of}")
         return lines
 
-    def masks(self, xp):
+    def masks(self, xp: str) -> list[str]:
         """Lines that make padding_mask [N, S] and attn_mask [L, S], as nn.MultiheadAttention takes them, and ``added``, which is added to
         the scores: those of them that the Settings have."""
-        s, lines, make = self.settings, [], "torch.tensor" if xp == "torch" else "np.array"
+        lines: list[str] = []
+        s, make = self.settings, "torch.tensor" if xp == "torch" else "np.array"
         if self.padded:
             lines += self.padding(xp, "padding_mask", of=1)
         if self.hidden_keys:
@@ -121,7 +148,7 @@ class Program:
             lines.append("attn_mask = ahead > 0  # causal: no key after the query")
         if s.window is not None:
             lines.append(f"attn_mask = {'attn_mask | ' * s.causal}(abs(ahead) >= {s.window})  # window")
-        if self.adds:
+        if self.typed is not None and self.adds:
             rows = [f"    [{', '.join(_number(x) for x in row)}]," for row in self.typed.tolist()]
             lines += ['inf = float("inf")', f"added = {make}([", *rows]
             lines.append(f"], dtype={xp}.float32)  # [L, S], added to the scores; −inf hides")
@@ -137,19 +164,19 @@ class Program:
 
 
 class NumPyProgram(Program):
-    def input(self):
+    def input(self) -> list[str]:
         lines = (
             ["query, key, value = (array.numpy() for array in (query, key, value))"] if self.settings.case == "random" else []
         )
         return [*lines, "(N, L, E), S = query.shape, key.shape[1]"]
 
-    def configure(self):
+    def configure(self) -> list[str]:
         return [*self.sizes(), f"assert H * D == E{' and np.isfinite(query).all()' * self.finite}", *self.weights()]
 
-    def sizes(self):
+    def sizes(self) -> list[str]:
         return [f"H = {self.settings.num_heads}", "D = E // H  # E has to be divisible by H"]
 
-    def weights(self):
+    def weights(self) -> list[str]:
         s, lines = self.settings, []
         if s.case == "random":
             lines.append("W = {name: weight.detach().numpy() for name, weight in attention.named_parameters()}")
@@ -161,11 +188,11 @@ class NumPyProgram(Program):
             lines.append('bq, bk, bv = np.split(W["in_proj_bias"], 3)  # [H·D] each')
         return lines
 
-    def _project(self, name, source, letter):
+    def _project(self, name: str, source: str, letter: str) -> str:
         bias = f" + b{name}" if self.settings.bias else ""
         return f"({source} @ W{name}.T{bias}).reshape(N, -1, H, D).swapaxes(1, 2)  # [N, H, {letter}, D]"
 
-    def _with_extra(self, name):
+    def _with_extra(self, name: str) -> list[str]:
         s, lines, upper = self.settings, [], name.upper()
         if s.add_bias_kv:
             lines.append(f'bias_{name} = np.broadcast_to(W["bias_{name}"].reshape(1, H, 1, D), (N, H, 1, D))')
@@ -174,13 +201,13 @@ class NumPyProgram(Program):
             lines.append(f"{upper} = np.pad({upper}, [(0, 0), (0, 0), (0, 1), (0, 0)])  # a key of zeros at the end")
         return lines
 
-    def dot(self):
+    def dot(self) -> list[str]:
         return ["dots = Q @ K.swapaxes(-1, -2)  # [N, H, L, S]"]
 
-    def scale(self):
+    def scale(self) -> list[str]:
         return ["scores = dots / np.sqrt(np.float32(D))  # [N, H, L, S]"]
 
-    def mask(self):
+    def mask(self) -> list[str]:
         lines, terms = self.rules("np"), "scores"
         if self.extra:
             lines += [f"{name} = np.pad({name}, [(0, 0)] * ({name}.ndim - 1) + [(0, {self.extra})])" for name in self._masks()]
@@ -191,21 +218,21 @@ class NumPyProgram(Program):
         note = "  # [N, H, L, S]" if self.hides or self.adds else "  # nothing is hidden"
         return [*lines, f"masked = {terms}{note}"]
 
-    def _masks(self):
+    def _masks(self) -> list[str]:
         return ["hidden"] * self.hides + ["added"] * self.adds
 
-    def softmax(self):
+    def softmax(self) -> list[str]:
         return [*SOFTMAX["numpy"], *["weights = probabilities"] * (not self.drops)]
 
-    def dropout(self):
+    def dropout(self) -> list[str]:
         p = self.settings.dropout
         kept = f"torch.empty({_DRAWN}).bernoulli_({1 - p!r}).numpy().reshape(N, H, L, -1)"
         return [f"kept = {kept}  # 1: kept", "weights = probabilities * kept" + (f" / {_kept(p)}" if p < 1 else "")]
 
-    def concat(self):
+    def concat(self) -> list[str]:
         return ["concat = heads.swapaxes(1, 2).reshape(N, L, H * D)  # [N, L, H·D]"]
 
-    def project(self):
+    def project(self) -> list[str]:
         s = self.settings
         bias = ' + W["out_proj.bias"]' if s.bias else ""
         return [
@@ -214,14 +241,14 @@ class NumPyProgram(Program):
             f"multi_head_output = sum(parts){bias}  # [N, L, E]",
         ]
 
-    def output(self):
+    def output(self) -> list[str]:
         bias = ' + W["out_proj.bias"]' if self.settings.bias else ""
         return [
             f"at_once = concat @ Wo{bias}  # the same in one product",
             "assert np.allclose(multi_head_output, at_once, atol=1e-5, equal_nan=True)",
         ]
 
-    def validate(self):
+    def validate(self) -> list[str]:
         lines = ["assert multi_head_output.shape == query.shape"]
         lines += ["given = ~np.isnan(probabilities).any(axis=-1)  # a row without a key has no distribution"]
         lines += ["assert np.allclose(probabilities.sum(axis=-1)[given], 1, atol=1e-5)"]
@@ -231,19 +258,19 @@ class NumPyProgram(Program):
 
 
 class TorchProgram(Program):
-    def input(self):
+    def input(self) -> list[str]:
         return ["(N, L, E), S = query.shape, key.shape[1]"]
 
-    def configure(self):
+    def configure(self) -> list[str]:
         return [*self.sizes(), f"assert H * D == E{' and query.isfinite().all()' * self.finite}", *self.mode(), *self.weights()]
 
-    def sizes(self):
+    def sizes(self) -> list[str]:
         return ["H, D = attention.num_heads, attention.head_dim"]
 
-    def mode(self):
+    def mode(self) -> list[str]:
         return [] if self.settings.training else ["attention.eval()  # dropout off"]
 
-    def weights(self):
+    def weights(self) -> list[str]:
         if self.packed:
             lines = ["Wq, Wk, Wv = attention.in_proj_weight.chunk(3)  # [H·D, E] each; head h owns rows h·D to (h + 1)·D"]
         else:
@@ -251,10 +278,10 @@ class TorchProgram(Program):
         biases = "bq, bk, bv = attention.in_proj_bias.chunk(3)  # [H·D] each"
         return [*lines, biases if self.settings.bias else "bq = bk = bv = None  # bias=False"]
 
-    def _project(self, name, source, letter):
+    def _project(self, name: str, source: str, letter: str) -> str:
         return f"F.linear({source}, W{name}, b{name}).view(N, -1, H, D).transpose(1, 2)  # [N, H, {letter}, D]"
 
-    def _with_extra(self, name):
+    def _with_extra(self, name: str) -> list[str]:
         s, lines, upper = self.settings, [], name.upper()
         if s.add_bias_kv:
             lines.append(f"bias_{name} = attention.bias_{name}.view(1, H, 1, D).expand(N, H, 1, D)")
@@ -263,13 +290,13 @@ class TorchProgram(Program):
             lines.append(f"{upper} = F.pad({upper}, (0, 0, 0, 1))  # a key of zeros at the end")
         return lines
 
-    def dot(self):
+    def dot(self) -> list[str]:
         return ["dots = Q @ K.transpose(-2, -1)  # [N, H, L, S]"]
 
-    def scale(self):
+    def scale(self) -> list[str]:
         return ["scores = dots / math.sqrt(D)  # [N, H, L, S]"]
 
-    def mask(self):
+    def mask(self) -> list[str]:
         lines, terms = self.rules("torch"), "scores"
         names = ["hidden"] * self.hides + ["added"] * self.adds
         if self.extra:
@@ -286,20 +313,20 @@ class TorchProgram(Program):
         note = "  # [N, H, L, S]" if names else "  # nothing is hidden"
         return [*lines, f"masked = {terms}{note}"]
 
-    def softmax(self):
+    def softmax(self) -> list[str]:
         return [*SOFTMAX["torch"], *["weights = probabilities"] * (not self.drops)]
 
-    def dropout(self):
+    def dropout(self) -> list[str]:
         p = self.settings.dropout
         return [
             "before_dropout = torch.get_rng_state()  # so that the module can draw the same",
             f"weights = F.dropout(probabilities.flatten(0, 1), {p!r}).view_as(probabilities)  # [N, H, L, S]",
         ]
 
-    def concat(self):
+    def concat(self) -> list[str]:
         return ["concat = heads.transpose(1, 2).reshape(N, L, H * D)  # [N, L, H·D]"]
 
-    def project(self):
+    def project(self) -> list[str]:
         bias = " + attention.out_proj.bias" if self.settings.bias else ""
         return [
             "Wo = attention.out_proj.weight.T  # [H·D, E]; head h meets rows h·D to (h + 1)·D",
@@ -307,14 +334,14 @@ class TorchProgram(Program):
             f"multi_head_output = sum(parts){bias}  # [N, L, E]",
         ]
 
-    def output(self):
+    def output(self) -> list[str]:
         return [
             "at_once = attention.out_proj(concat)  # the same in one product",
             "near = dict(atol=1e-5, rtol=1e-5, equal_nan=True)",
             "torch.testing.assert_close(multi_head_output, at_once, **near)",
         ]
 
-    def validate(self):
+    def validate(self) -> list[str]:
         """The module itself, called with the same masks, gives the same; gradients are finite where every row has a key."""
         lines = [*self.of_one_kind(), *["torch.set_rng_state(before_dropout)"] * self.drops, *self.call("output, its_weights")]
         lines += [
@@ -329,12 +356,12 @@ class TorchProgram(Program):
             'print("as nn.MultiheadAttention; all gradients finite:", bool(finite))',
         ]
 
-    def of_one_kind(self):
+    def of_one_kind(self) -> list[str]:
         """Lines that make both masks one of numbers where one is: PyTorch wants them so."""
         lines = ["padding_mask = torch.zeros(N, S).masked_fill(padding_mask, -math.inf)"] * (self.adds and self.padded)
         return [*lines, *["added = added.masked_fill(attn_mask, -math.inf)"] * (self.adds and self.pairs)]
 
-    def call(self, names):
+    def call(self, names: str) -> list[str]:
         """Lines that call the module with its masks; what it returns gets these ``names``, "output" the first where it is kept."""
         first = self.settings.batch_first
         inputs = ", ".join(f"{name}{'' if first else '.transpose(0, 1)'}" for name in ("query", "key", "value"))
@@ -355,18 +382,18 @@ SOFTMAX = {
 _DRAWN = "N * H, L, probabilities.shape[-1]"
 
 
-def _kept(p):
+def _kept(p: float) -> str:
     return f"np.float32({1 - p!r})"
 
 
-def _number(value):
+def _number(value: float) -> str:
     return "-inf" if value == -np.inf else repr(value)
 
 
-def _counts(s):
+def _counts(s: Settings) -> tuple[list[int], list[int]]:
     """Padded tokens per batch item, of the queries and of the keys."""
 
-    def of(texts, padding, length):
+    def of(texts: Sequence[Sequence[str]] | None, padding: Sequence[int], length: int) -> list[int]:
         return [length - len(text) for text in texts] if texts else [*padding, *[0] * (s.N - len(padding))]
 
     queries = of(s.texts, s.padding, s.L)

@@ -1,20 +1,25 @@
 """One figure of a document: what it is of, what it shows of that, how it is dressed, and which file it becomes."""
 
+from __future__ import annotations
+
 import math
 import re
 import tomllib
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 from mha_viz.core.rules import Wrong, closest_number, one_of, whole
 from mha_viz.core.typed_number import read_number
 from mha_viz.export.asked import PICTURES, check_asked
+from mha_viz.figures.theme import THEMES, ThemeName
 from mha_viz.settings import View, ruled_value
 from mha_viz.settings.rules import Ruled, choice, flag, number, optional, ruled
 from mha_viz.settings.spelling import unknown
 from mha_viz.studies.quality import shipped_tasks
 from mha_viz.views import VIEWS
-from mha_viz.views.shown import MEAN
+from mha_viz.views.shown import MEAN, HeadNames
 
 FORMATS = (*PICTURES, "html", "json", "csv", "npz", "safetensors", "md", "py")
 OF_MEASURED = (*PICTURES, "html", "json", "csv", "md")  # those that what was measured can have
@@ -25,10 +30,10 @@ STATIC = "Arial, Helvetica, sans-serif"  # a PDF holds these as TrueType
 NARROWEST, WIDEST = 320, 3840  # px that a figure is drawn in
 
 
-def length(*units):
+def length(*units: str) -> Callable[[str, object], tuple[float, str]]:
     """A rule: a number and its unit, as in "160 mm" or (160, "mm"); a number alone is in the first unit."""
 
-    def rule(argument, value):
+    def rule(argument: str, value: object) -> tuple[float, str]:
         found = re.fullmatch(r"(.*?)\s*([a-z]*)\s*", value, re.DOTALL) if isinstance(value, str) else None
         given, unit = found.groups() if found else value if isinstance(value, tuple) and len(value) == 2 else (value, "")
         number, unit = closest_number(read_number(given)), unit or units[0]
@@ -41,9 +46,9 @@ def length(*units):
     return rule
 
 
-def maps(argument, value):
+def maps(argument: str, value: object) -> HeadNames:
     """A rule: heads by number and "mean", as in "2,5,mean" or [2, 5, "mean"]."""
-    given = value.split(",") if isinstance(value, str) else value
+    given = value.split(",") if isinstance(value, str) else value if isinstance(value, Iterable) else ()
     try:
         found = tuple(
             dict.fromkeys(MEAN if str(one).strip() == MEAN else whole(argument, read_number(one), 0) for one in given)
@@ -60,24 +65,26 @@ def maps(argument, value):
     return found
 
 
-def view_name(argument, value):
+def view_name(argument: str, value: object) -> str:
     """A rule: the name of a view."""
     return one_of(argument, value, tuple(VIEWS))
 
 
-def pair_of_limits(argument, value):
+def pair_of_limits(argument: str, value: object) -> tuple[float, float]:
     """A rule: where colours begin and end, as in "0,0.5" or [0, 0.5]."""
-    return ruled_value(View, "limits", tuple(map(read_number, value.split(","))) if isinstance(value, str) else value)
+    given = tuple(map(read_number, value.split(","))) if isinstance(value, str) else value
+    limits: tuple[float, float] = ruled_value(View, "limits", given)
+    return limits
 
 
-def address(argument, value):
+def address(argument: str, value: object) -> str:
     """A rule: the address of a page, which may be empty."""
     if not isinstance(value, str):
         raise Wrong(argument, value, 'must be an address, as in "?seed=8&causal=1".')
     return value
 
 
-def text(argument, value):
+def text(argument: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise Wrong(argument, value, "must be a text.")
     return value
@@ -119,9 +126,9 @@ class Figure(Ruled):
     results: str | None = ruled(None, optional(text))
     at_length: int | None = ruled(None, optional(number(2)))
     view: str = ruled("page", view_name)
-    heads: tuple | None = ruled(None, optional(maps))
+    heads: HeadNames | None = ruled(None, optional(maps))
     limits: tuple[float, float] | None = ruled(None, optional(pair_of_limits))
-    theme: str = ruled("light", choice("light", "dark", "print"))
+    theme: ThemeName = ruled("light", choice(*THEMES))
     transparent: bool = ruled(False, flag)
     title: bool = ruled(True, flag)
     labels: bool = ruled(True, flag)
@@ -134,12 +141,12 @@ class Figure(Ruled):
     scale: int = ruled(2, choice(1, 2, 4))
     code: str = ruled("torch", choice("torch", "numpy", "pytest"))
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         text("out", self.out)
         one_of("format", self.format, FORMATS)
         super().__post_init__()
 
-    def check_together(self):
+    def check_together(self) -> None:
         if self.settings and self.recording:
             raise Wrong(
                 "recording", self.recording, "stands beside settings: a figure is of one of them.", [{"settings": None}]
@@ -157,7 +164,7 @@ class Figure(Ruled):
             default = [{"font_size": None}] if self.font_size is not None else []
             raise Wrong("width", _told(self.size), rule, [{"width": self._width_in_reach()}, *default])
 
-    def _width_in_reach(self):
+    def _width_in_reach(self) -> str:
         """The width nearest to this one that leaves enough px to draw in and not too many, to a tenth of its unit."""
         unit = self.size[1]
         scale = 10 * _px(self.text_size) / TEXT / PX[unit]
@@ -165,7 +172,7 @@ class Figure(Ruled):
             return f"{math.ceil(NARROWEST * scale) / 10} {unit}".replace(".0 ", " ")
         return f"{math.floor(WIDEST * scale) / 10} {unit}".replace(".0 ", " ")
 
-    def _check_results(self):
+    def _check_results(self) -> None:
         """Raises Wrong where results stand beside what is of attention alone."""
         for name in ("settings", "address", "recording", "against", "layer", "heads", "limits"):
             if getattr(self, name) is not None:
@@ -177,38 +184,40 @@ class Figure(Ruled):
             )
 
     @property
-    def format(self):
+    def format(self) -> str:
         return Path(self.out).suffix.removeprefix(".").lower()
 
     @property
-    def family(self):
+    def family(self) -> str | None:
         """The family of all words, None for the usual one. In a PDF that would be embedded as Type 3, which publishers refuse: it is a
         variable font."""
         return self.font or (STATIC if self.format == "pdf" else None)
 
     @property
-    def size(self):
+    def size(self) -> tuple[float, str]:
         """(number, unit) of the width: where none was asked for, what suits one map, or several beside each other."""
         return self.width or (VIEWS[self.view].width, "px")
 
     @property
-    def text_size(self):
+    def text_size(self) -> tuple[float, str]:
         """(number, unit) of ordinary text."""
         return self.font_size or ((TEXT, "px") if self.size[1] == "px" else PRINTED)
 
     @property
-    def drawn_width(self):
+    def drawn_width(self) -> int:
         """px that the figure is drawn in: what makes ordinary text as large as it should be once the figure is as wide as it should."""
         return round(_px(self.size) * TEXT / _px(self.text_size))
 
     @property
-    def enlarged(self):
+    def enlarged(self) -> float:
         """How large a px that the figure is drawn in becomes."""
         return _px(self.size) / self.drawn_width
 
-    def named(self, folder):
+    def named(self, folder: str | Path) -> Figure:
         """The same with the names of its files seen from ``folder``."""
-        seen = {name: str(Path(folder) / value) for name in ("settings", "recording", "out") if (value := getattr(self, name))}
+        seen: dict[str, Any] = {
+            name: str(Path(folder) / value) for name in ("settings", "recording", "out") if (value := getattr(self, name))
+        }
         if self.results and self.results not in shipped_tasks():
             seen["results"] = str(Path(folder) / self.results)
         if self.against and "?" not in self.against:
@@ -216,16 +225,16 @@ class Figure(Ruled):
         return replace(self, **seen)
 
 
-def _px(size):
+def _px(size: tuple[float, str]) -> float:
     number, unit = size
     return number * PX[unit]
 
 
-def _told(size):
+def _told(size: tuple[float, str]) -> str:
     return f"{size[0]:g} {size[1]}"
 
 
-def read_figures(path):
+def read_figures(path: str | Path) -> list[Figure]:
     """The Figures of a TOML file: one for each [[figure]], with what [defaults] says of all. Their file names are those of its folder.
 
     Raises Wrong for a file that is none, a name that no Figure has, a value that breaks its rule, and two figures of one ``out``.
@@ -244,31 +253,32 @@ def read_figures(path):
     if strange or not tables or not listed:
         found = f"has {', '.join(sorted(strange))}" if strange else "has no [[figure]], or [defaults] that are none"
         raise Wrong("batch", str(path), f"{found}: it must hold a [[figure]] for each figure, and may hold [defaults] for all.")
-    found = []
+    figures: list[Figure] = []
     for place, given in enumerate(listed, 1):
         try:
             figure = figure_of(defaults | given, given)
         except Wrong as wrong:
             raise Wrong(wrong.argument, wrong.value, f"(figure {place} of {path.name}) {wrong.rule}", wrong.nearest) from None
-        if figure.out in [one.out for one in found]:
+        if figure.out in [one.out for one in figures]:
             raise Wrong(
                 "out", figure.out, f"(figure {place} of {path.name}) is that of an earlier figure, which it would replace."
             )
-        found.append(figure)
-    return found
+        figures.append(figure)
+    return figures
 
 
-def figure_of(values, asked=None):
+def figure_of(values: Mapping[str, object], asked: Collection[str] | None = None) -> Figure:
     """The Figure of these fields by name; raises Wrong for a name that it does not have, and for a value that it would ignore of those
     that are ``asked`` for, all where None: what a document says of all its figures need not concern each."""
     for name, value in values.items():
         if name not in Figure.__dataclass_fields__:
             raise unknown(name, value, Figure)
-    figure = Figure(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+    told: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+    figure = Figure(**told)
     check_asked(figure, values if asked is None else asked)
     return figure
 
 
-def specification(figure):
+def specification(figure: Figure) -> dict[str, object]:
     """What differs from the defaults, by name, without the file: as JSON takes it."""
     return {f.name: getattr(figure, f.name) for f in fields(figure) if f.name != "out" and getattr(figure, f.name) != f.default}

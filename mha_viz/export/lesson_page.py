@@ -1,10 +1,14 @@
 """A lesson as one file, for a room without a network: the question, the picture with exact hover, the answer behind a click."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from html import escape
 
 from mha_viz.export.page import figure_div
+from mha_viz.settings import View
 from mha_viz.sources.base import Source
+from mha_viz.studies.lessons import Lesson
 from mha_viz.views import PAGE
 from mha_viz.views.shown import Shown
 
@@ -15,14 +19,14 @@ STYLE = (
 )
 
 
-def shown_lesson(lesson, view=None):
+def shown_lesson(lesson: Lesson, view: View | None = None) -> Shown:
     """The Shown of a lesson, as a ``view`` shows it, its own where None: its Trace, beside A where it compares two."""
     *a, trace = lesson.traces()
     view = replace(view or lesson.view(), layer=0)
     return Shown(Source(f"the lesson “{lesson.title}”", (trace,)), trace, view, a=a[0] if a else None, a_is=lesson.look)
 
 
-def lesson_page(lesson):
+def lesson_page(lesson: Lesson) -> str:
     """A whole HTML page as text; Plotly is in it, and nothing is fetched."""
     figure = figure_div(PAGE.drawn(shown_lesson(lesson))[0])
     return (

@@ -3,27 +3,43 @@
 Numbers are compared to a tolerance, since another machine's last digits differ; all else exactly.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TypedDict, TypeGuard
 
 import numpy as np
 
 from mha_viz.core.json_text import parse_json
 from mha_viz.core.rules import Wrong
 from mha_viz.core.whole_file import whole_file
-from mha_viz.export.figure import specification
+from mha_viz.export.figure import Figure, specification
+from mha_viz.figures.piece import Spec
 
 CLOSE = 1e-4  # of the size of the numbers
+
+
+class Record(TypedDict):
+    """What a figure was made of: what was ``asked`` for, digests of its ``words`` and its ``file``, and its ``numbers``."""
+
+    asked: dict[str, object]
+    words: str
+    numbers: list[float]
+    file: str
+
+
 UNSEEN = ("meta", "uirevision", "hoverlabel", "hovermode", "dragmode")  # of a layout: what no file shows
 
 
-def lock_of(batch):
+def lock_of(batch: str | Path) -> Path:
     """The file beside the list ``batch`` that holds the record."""
     return Path(batch).with_suffix(".lock.json")
 
 
-def recorded(figure, spec, folder):
+def recorded(figure: Figure, spec: Spec, folder: str | Path) -> Record:
     """What a Figure of a ``folder`` was made of: what was asked for, the words and numbers of its picture, and its file."""
     seen = {name: value for name, value in spec["layout"].items() if name not in UNSEEN}
     words, numbers = _apart({"data": spec["data"], "layout": seen})
@@ -32,13 +48,13 @@ def recorded(figure, spec, folder):
     return {"asked": asked, "words": _digest(told.encode()), "numbers": numbers, "file": _digest(file)}
 
 
-def write_lock(batch, records):
+def write_lock(batch: str | Path, records: Mapping[str, Record]) -> None:
     """Keep the ``records``, by the names of their files as the list has them."""
     with whole_file(lock_of(batch), "batch") as path:
         path.write_text(json.dumps(records, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def kept_lock(batch, figures):
+def kept_lock(batch: str | Path, figures: Iterable[Figure]) -> dict[str, Record]:
     """The records that there are of these Figures, whatever of them cannot be read left out."""
     try:
         held = read_lock(batch)
@@ -47,7 +63,7 @@ def kept_lock(batch, figures):
     return {figure.out: held[figure.out] for figure in figures if figure.out in held}
 
 
-def read_lock(batch):
+def read_lock(batch: str | Path) -> dict[str, Record]:
     path, again = lock_of(batch), "Make the figures again."
     try:
         records = parse_json("batch", path.read_text(encoding="utf-8"), path.name)
@@ -61,13 +77,14 @@ def read_lock(batch):
     return records
 
 
-def _is_record(record):
+def _is_record(record: object) -> TypeGuard[Record]:
     parts = {"asked": object, "words": str, "numbers": list, "file": str}
-    fits = isinstance(record, dict) and all(isinstance(record.get(name), kind) for name, kind in parts.items())
-    return fits and all(isinstance(number, int | float) for number in record["numbers"])
+    if not isinstance(record, dict) or not all(isinstance(record.get(name), kind) for name, kind in parts.items()):
+        return False
+    return all(isinstance(number, int | float) for number in record["numbers"])
 
 
-def stale(figure, spec, record, folder):
+def stale(figure: Figure, spec: Spec, record: Record | None, folder: str | Path) -> str | None:
     """Why the file of a Figure is not what its record says that it was made of, in a few words; None where it is."""
     if record is None:
         return "was never made"
@@ -85,11 +102,11 @@ def stale(figure, spec, record, folder):
     return None
 
 
-def _apart(value):
+def _apart(value: object) -> tuple[object, list[float]]:
     """A figure without its numbers, and those: of an array the mean, the spread, and where its weight lies."""
     if isinstance(value, dict):
-        parts = {key: _apart(one) for key, one in value.items()}
-        return {key: words for key, (words, _) in parts.items()}, [number for _, found in parts.values() for number in found]
+        named = {key: _apart(one) for key, one in value.items()}
+        return {key: words for key, (words, _) in named.items()}, [number for _, found in named.values() for number in found]
     if isinstance(value, list | tuple):
         parts = [_apart(one) for one in value]
         return [words for words, _ in parts], [number for _, found in parts for number in found]
@@ -105,5 +122,5 @@ def _apart(value):
     return (str(value), []) if isinstance(value, float) else (value, [])
 
 
-def _digest(data):
+def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:16]

@@ -1,19 +1,25 @@
 """From what a document asks for to its files: a Figure in, a file out; many of them with one browser."""
 
+from __future__ import annotations
+
 import os
 import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from mha_viz.analysis import shown_trace, why_not_weighted
 from mha_viz.analysis.layers import layer_places
 from mha_viz.core.memory import too_long
 from mha_viz.core.rules import Wrong, one_of
+from mha_viz.core.trace import Trace
 from mha_viz.core.whole_file import whole_file
 from mha_viz.export import words
 from mha_viz.export.asked import PICTURES
 from mha_viz.export.browser import Browser
+from mha_viz.export.figure import Figure
 from mha_viz.export.lesson_page import shown_lesson
 from mha_viz.export.measured import measured
 from mha_viz.export.page import figure_page
@@ -22,34 +28,26 @@ from mha_viz.export.screen import screen
 from mha_viz.export.table import results_table, statistics_table, weights_table
 from mha_viz.figures.dress import dressed
 from mha_viz.figures.parts import Parts
+from mha_viz.figures.piece import Spec
 from mha_viz.figures.serial import to_json
 from mha_viz.figures.widths import drawn_in
 from mha_viz.recording import Recording
-from mha_viz.settings import Display, Settings
-from mha_viz.sources.source import (
-    changed_by,
-    display_of_address,
-    layer_of,
-    pin_of_address,
-    pinned_trace,
-    source,
-    source_of_address,
-    source_of_file,
-)
+from mha_viz.settings import Display, Settings, View
+from mha_viz.sources.base import Source, changed_by, layer_of
+from mha_viz.sources.source import display_of_address, pin_of_address, pinned_trace, source, source_of_address, source_of_file
 from mha_viz.studies.lessons import LESSONS
 from mha_viz.views import PAGE, VIEWS
-from mha_viz.views.base import PARTS, OfResults
+from mha_viz.views.base import NOT_MEASURED, PARTS, view_of_attention, view_of_results
 from mha_viz.views.shown import MEAN, Measured, Shown, check_heads
 
 
-def shown(figure):
+def shown(figure: Figure) -> Shown | Measured[Any]:
     """What a Figure is of, a Shown or a Measured. Raises Wrong where that cannot be had, or where what it asks for is not there."""
     if figure.results:
         return measured(figure.results, figure.view, figure.at_length)
-    for name, needy in (("view", isinstance(VIEWS[figure.view], OfResults)), ("at_length", figure.at_length is not None)):
-        if needy:
-            rule = "is of what was measured: name it with results, a file of `profile --json` or `quality`, or a task whose quality ships."
-            raise Wrong(name, getattr(figure, name), rule)
+    kind = view_of_attention(figure.view)
+    if figure.at_length is not None:
+        raise Wrong("at_length", figure.at_length, NOT_MEASURED)
     file, address = figure.recording or figure.settings, figure.address
     a, a_is = None, ""
     if file:
@@ -67,7 +65,7 @@ def shown(figure):
     )
     trace = layer_of(of, view.layer)
     if too_long(trace):
-        view = VIEWS[figure.view].placed(trace, view)
+        view = kind.placed(trace, view)
     if figure.against:
         view = replace(view, pinned=pin_of_address(figure.against, of) if "?" in figure.against else None)
     if figure.against and view.pinned is None:
@@ -82,15 +80,15 @@ def shown(figure):
     return Shown(of, in_view(trace, view, figure), view, figure.heads, a, a_is, display.walk, display.caching)
 
 
-def in_view(trace, view, figure):
+def in_view(trace: Trace, view: View, figure: Figure) -> Trace:
     """The Trace that a View shows of this one; of one that is too long for whole maps what a Figure needs of it, computed now."""
     check_heads(figure.heads, trace)
     if not too_long(trace):
         return shown_trace(trace, view)
-    return VIEWS[figure.view].of_long(trace, view, figure.heads, numbers=figure.format == "csv")
+    return view_of_attention(figure.view).of_long(trace, view, figure.heads, numbers=figure.format == "csv")
 
 
-def lesson(address):
+def lesson(address: str) -> tuple[Source, View, Trace | None, str]:
     """(Source, View, A or None, what A is) of a lesson's own address."""
     query = dict(parse_qsl(urlsplit(address).query))
     name = query.get("lesson", next(iter(LESSONS)))
@@ -98,7 +96,7 @@ def lesson(address):
     return one.source, one.view, one.a, one.a_is
 
 
-def against(spelled, layer):
+def against(spelled: str, layer: int) -> tuple[Trace, str]:
     """(the Trace of A, what it is): ``spelled`` is an address, or a file of which the same ``layer`` is taken."""
     if "?" in spelled:
         of, display = source_of_address(spelled)
@@ -108,7 +106,7 @@ def against(spelled, layer):
     return trace, f"A: {of.name}{f', {trace.name}' if len(of.traces) > 1 else ''}."
 
 
-def drawn(figure, what):
+def drawn(figure: Figure, what: Shown | Measured[Any]) -> tuple[Spec, str]:
     """(the spec of its picture, what that shows in words)."""
     view = VIEWS[figure.view].drawn_as(what)
     strange = [name for name in PARTS if name not in view.parts and not getattr(figure, name)]
@@ -123,12 +121,19 @@ def drawn(figure, what):
     return dressed(spec, figure.transparent, figure.family), alt
 
 
-def spec_of(figure):
+def of_attention(what: Shown | Measured[Any]) -> Shown:
+    """``what`` as a Shown: results have none of the formats that need one, which a Figure has checked."""
+    if isinstance(what, Measured):
+        raise TypeError(f"{what.name} holds no attention.")
+    return what
+
+
+def spec_of(figure: Figure) -> Spec:
     """The spec of a Figure's picture, without its file."""
     return drawn(figure, shown(figure))[0]
 
 
-def made(figure, browser):
+def made(figure: Figure, browser: Browser) -> tuple[bytes, Spec]:
     """(the bytes of a Figure's file, the spec of its picture, which stands for all that it was made of)."""
     what = shown(figure)
     spec, alt = drawn(figure, what)
@@ -139,12 +144,12 @@ def made(figure, browser):
     return WRITERS[figure.format](figure, what, spec, alt), spec
 
 
-def table(figure, what, spec, alt):
+def table(figure: Figure, what: Shown | Measured[Any], spec: Spec, alt: str) -> bytes:
     """CSV: of what was measured its numbers; of layers, the statistics of every head; else the weights of the heads that were asked for,
     of those that are shown where none were."""
-    view = VIEWS[figure.view]
     if isinstance(what, Measured):
-        return results_table(view.drawn_as(what).rows(what)).encode()
+        return results_table(view_of_results(what.found).rows(what)).encode()
+    view = view_of_attention(figure.view)
     if view.statistics:
         places, layer = layer_places(what.source.traces), what.view.layer
         traces, places = (what.source.traces, places) if what.sight is None else ((what.trace,), places[layer : layer + 1])
@@ -153,7 +158,7 @@ def table(figure, what, spec, alt):
     return weights_table(what.trace, what.item, heads, what.a).encode()
 
 
-def check_whole(figure, what):
+def check_whole(figure: Figure, what: Shown) -> None:
     """Raises Wrong for a file that would hold maps that are too long to be whole."""
     if what.sight is not None:
         L, S = what.trace.plain.shape[2:]
@@ -161,42 +166,43 @@ def check_whole(figure, what):
         raise Wrong("out", figure.out, rule, [{"out": str(Path(figure.out).with_suffix(".safetensors"))}])
 
 
-def recording(figure, what, spec, alt):
+def recording(figure: Figure, what: Shown | Measured[Any], spec: Spec, alt: str) -> bytes:
     """The whole Trace, with the address of its settings, as a file that ``mha_viz.load`` opens."""
+    shown = of_attention(what)
     if figure.format == "npz":
-        check_whole(figure, what)
-    kept = Recording((what.trace.plain,), (words.caption(what, PAGE),), address=words.address_of(what))
+        check_whole(figure, shown)
+    kept = Recording((shown.trace.plain,), (words.caption(shown, PAGE),), address=words.address_of(shown))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"recording.{figure.format}"
         kept.save(path)
         return path.read_bytes()
 
 
-def page(figure, what, spec, alt):
+def page(figure: Figure, what: Shown | Measured[Any], spec: Spec, alt: str) -> bytes:
     title = VIEWS[figure.view].drawn_as(what).title(what)
     return figure_page(spec, title, alt, caption_of(figure, what), figure.enlarged).encode()
 
 
-def markdown(figure, what, spec, alt):
+def markdown(figure: Figure, what: Shown | Measured[Any], spec: Spec, alt: str) -> bytes:
     return words.markdown(f"{Path(figure.out).stem}.svg", alt, caption_of(figure, what)).encode()
 
 
-def caption_of(figure, what):
+def caption_of(figure: Figure, what: Shown | Measured[Any]) -> str:
     return words.caption(what, VIEWS[figure.view])
 
 
-WRITERS = {  # by format, of those that no browser draws
+WRITERS: dict[str, Callable[[Figure, Shown | Measured[Any], Spec, str], bytes]] = {  # by format, of those that no browser draws
     "html": page,
     "json": lambda figure, what, spec, alt: to_json(spec).encode(),
     "csv": table,
     "npz": recording,
     "safetensors": recording,
     "md": markdown,
-    "py": lambda figure, what, spec, alt: PROGRAMS[figure.code](what, figure.view).encode(),
+    "py": lambda figure, what, spec, alt: PROGRAMS[figure.code](of_attention(what), figure.view).encode(),
 }
 
 
-def write(figures, folder="."):
+def write(figures: Sequence[Figure], folder: str | Path = ".") -> Iterator[tuple[Figure, Spec]]:
     """Makes these Figures, whose file names are those of a ``folder``, and yields each with the spec of its picture once its file is
     there. Nothing half-written is ever found under a file's name.
 
@@ -213,7 +219,7 @@ def write(figures, folder="."):
             yield asked, spec
 
 
-def check_path(out):
+def check_path(out: str) -> None:
     """Raises Wrong where no file of this name can be written."""
     path = Path(out)
     if not path.parent.is_dir():

@@ -1,6 +1,9 @@
 """What was measured, opened for a figure of a document: a profile, or what head counts do to quality."""
 
+from __future__ import annotations
+
 from pathlib import Path
+from typing import Any
 
 from mha_viz.core.rules import Wrong
 from mha_viz.figures.profile import length_of
@@ -10,7 +13,7 @@ from mha_viz.views.base import VIEWS, view_of_results
 from mha_viz.views.shown import Measured
 
 
-def measured(name, view, at_length=None):
+def measured(name: str, view: str, at_length: int | None = None) -> Measured[Any]:
     """The Measured that ``name`` holds, for the view of this name, which shows it or whatever there is. Raises Wrong where it cannot be
     read, was not measured at that length, or is of another view."""
     if name in shipped_tasks():

@@ -8,22 +8,27 @@ the middle. Where another setting of the layer is pinned as A, programs compute 
 behind, B − A.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from textwrap import indent
 
-from mha_viz.analysis.choice import place_of
+from mha_viz.analysis.choice import Choice, place_of
 from mha_viz.analysis.norms import SOFTMAX, by_norms
 from mha_viz.core.memory import memory, readable_size
 from mha_viz.core.rules import Wrong
-from mha_viz.export.origins import WORDS, Need, NumPyOfSettings, OfFile, TorchOfSettings
+from mha_viz.core.trace import Missing
+from mha_viz.export.beginning import Language
+from mha_viz.export.origins import WORDS, Need, NumPyOfSettings, OfFile, Origin, TorchOfSettings, Words
 from mha_viz.export.pytest_case import case
 from mha_viz.export.words import told_a
 from mha_viz.sources.source import pinned
-from mha_viz.views import VIEWS
+from mha_viz.views.base import view_of_attention
 from mha_viz.views.shown import Shown
 
 
-def program(shown, language, view="page"):
+def program(shown: Shown, language: Language, view: str = "page") -> str:
     """The text of a program, "numpy" or "torch", of what the ``view`` of this name draws of a Shown.
 
     Raises Wrong of a long sequence that no seed draws.
@@ -37,23 +42,24 @@ def program(shown, language, view="page"):
         return "\n".join([*opening(shown, origin, lines), *lines, "", *selected(shown, words, view), ""])
     origin_a, lines_a = computed(a, language)
     imports = used(together(origin_a.imports, origin.imports), [*lines_a, *lines])
-    body = [f'"""The weights [N, H, L, S] of A, {told(shown.view.pinned)}."""', *lines_a, "return weights"]
+    body = [f'"""The weights [N, H, L, S] of A, {told(shown.view.pinned or "")}."""', *lines_a, "return weights"]
     function = ["def compute_a():", indent("\n".join(body), "    ")]
     compared = [*selected(shown, words, view), *change(choice_of(shown), words)]
     before = [*size_told(shown), *imports, "", "", *function, "", "", "a_weights = compute_a()", ""]
     return "\n".join([*before, "# B, what is shown", *lines, "", *compared, ""])
 
 
-def shown_a(shown):
+def shown_a(shown: Shown) -> Shown | None:
     """The Shown of A where programs compute both: two settings of one layer of Explore whose weights are of one shape; else None."""
-    alike = shown.a is not None and shown.a.plain.shape == shown.trace.plain.shape
-    if not alike or shown.view.pinned is None or not shown.source.kind.seeded:
+    if shown.a is None or shown.a.plain.shape != shown.trace.plain.shape:
+        return None
+    if shown.view.pinned is None or not shown.source.kind.seeded:
         return None
     source, view = pinned(shown.source, shown.view)
     return Shown(source, shown.a, replace(view, weighting=shown.view.weighting))
 
 
-def change(c, words):
+def change(c: Choice, words: Words) -> list[str]:
     """Lines that subtract A from B, and print that of the chosen cell and the largest."""
     cell = f"[{c.item}, {c.head}, {c.query}, {c.key}]"
     return [
@@ -63,7 +69,7 @@ def change(c, words):
     ]
 
 
-def pytest_case(shown, view="page"):
+def pytest_case(shown: Shown, view: str = "page") -> str:
     """The text of a test: the PyTorch program as its fixture, and what has to come out of it. Raises Wrong of a long sequence."""
     if shown.sight is not None:
         rule = "would hold a row of the whole maps and sums of all rows, and of a long sequence these are never made."
@@ -72,20 +78,20 @@ def pytest_case(shown, view="page"):
     return case(shown, choice_of(shown), opening(shown, origin, lines), lines, origin)
 
 
-def choice_of(shown):
+def choice_of(shown: Shown) -> Choice:
     """The Choice of what is shown, its cell by its place in the whole maps."""
     c = shown.choice
     query, key = place_of(shown.trace, shown.view, c)
     return replace(c, query=query, key=key)
 
 
-def opening(shown, origin, lines):
+def opening(shown: Shown, origin: Origin, lines: Sequence[str]) -> list[str]:
     """Comments and imports: of the latter those that the ``lines`` use."""
     compared = [f"# This is B of the comparison. {' '.join(told_a(shown).split())}".rstrip()] * (shown.a is not None)
     return [*compared, *size_told(shown), *origin.heading, *used(origin.imports, lines), ""]
 
 
-def size_told(shown):
+def size_told(shown: Shown) -> list[str]:
     """A comment that says how much memory maps take of which a part or blocks are on screen."""
     if shown.sight is None:
         return []
@@ -94,12 +100,12 @@ def size_told(shown):
     return [f"# Here the maps are whole, {L:,} × {S:,} in each head, and take {size}."]
 
 
-def told(pinned):
+def told(pinned: str) -> str:
     """What is pinned, as an address that stays in its line and its quotes."""
     return "?" + " ".join(pinned.replace("\\", "%5C").replace('"', "%22").split())
 
 
-def used(imports, lines):
+def used(imports: Sequence[str], lines: Sequence[str]) -> list[str]:
     """Of these ``imports`` those that the ``lines`` use."""
     body = "\n".join(lines)
     found = [line for line in imports if not line or f"{line.partition('  #')[0].split()[-1]}." in body]
@@ -108,14 +114,14 @@ def used(imports, lines):
     return found
 
 
-def together(*imports):
+def together(*imports: Sequence[str]) -> list[str]:
     """Several lists of imports as one, each line once, the standard library's first."""
     lines = sorted({line for some in imports for line in some if line}, key=lambda line: (line.startswith("from"), line))
     standard = [line for line in lines if line in ("import hashlib", "import math")]
     return [*standard, *[""] * bool(standard), *(line for line in lines if line not in standard)]
 
 
-def computed(shown, language, with_hidden=False):
+def computed(shown: Shown, language: Language, with_hidden: bool = False) -> tuple[Origin, list[str]]:
     """(the origin of the weights, the lines that compute what is shown); ``with_hidden`` leaves ``hidden`` behind where any key is."""
     of_settings = NumPyOfSettings if language == "numpy" else TorchOfSettings
     origin = of_settings(shown) if shown.source.kind.seeded else OfFile(shown, language)
@@ -138,14 +144,14 @@ def computed(shown, language, with_hidden=False):
     return origin, lines
 
 
-def softmax_lines(origin):
+def softmax_lines(origin: Origin) -> list[str]:
     """Lines that let ``weights`` be what the softmax gave; of maps alone, that is in the file beside them."""
     if isinstance(origin, OfFile) and origin.maps_alone:
         return [f"weights = {origin.read('probabilities')}  # [N, H, L, S], before they were changed"]
     return ["weights = probabilities  # [N, H, L, S], before dropout"]
 
 
-def mean_lines(shown, off, origin, words, heads):
+def mean_lines(shown: Shown, off: list[int], origin: Origin, words: Words, heads: bool) -> list[str]:
     """Lines that put heads off by their average over the real queries of the whole batch."""
     plain = shown.trace.plain
     off = [head for head in off if (~(plain.undefined | plain.nonfinite)[:, head] & ~plain.query_padding).any()]
@@ -161,7 +167,7 @@ def mean_lines(shown, off, origin, words, heads):
     ]
 
 
-def uniform_lines(shown, off, origin, words, heads):
+def uniform_lines(shown: Shown, off: list[int], origin: Origin, words: Words, heads: bool) -> list[str]:
     """Lines that put heads off by equal weights on every key that a query may see; rows that are not finite stay so."""
     if not off:
         return []
@@ -177,8 +183,10 @@ def uniform_lines(shown, off, origin, words, heads):
     ]
 
 
-def norm_lines(origin, words):
+def norm_lines(origin: Origin, words: Words) -> list[str]:
     """Lines that make of the weights those by norms, each row a distribution."""
+    if origin.out is None:
+        raise Missing("Weights by norms need the output projection, and the source does not know it.")
     whole = "(probabilities * lengths)" if origin.drops else "weights"
     return [
         f"Wo = {origin.out[0]}.reshape(-1, H, V.shape[-1])  # [E, H, D]",
@@ -189,17 +197,17 @@ def norm_lines(origin, words):
     ]
 
 
-def output_lines(weight, bias):
+def output_lines(weight: str, bias: str) -> list[str]:
     return [
         "concat = heads.swapaxes(1, 2).reshape(N, L, -1)  # [N, L, H·D]",
         f"output = concat @ {weight}.T{f' + {bias}' * bool(bias)}  # [N, L, E]",
     ]
 
 
-def selected(shown, words, view):
+def selected(shown: Shown, words: Words, view: str) -> list[str]:
     """Lines that take the heads that the ``view`` draws, and print the chosen number beside the average's."""
     c = choice_of(shown)
-    drawn = [head for head in VIEWS[view].heads(shown) if head is not None]
+    drawn = [head for head in view_of_attention(view).heads(shown) if head is not None]
     every = drawn == list(range(shown.trace.weights.shape[1]))
     heads = f"weights[{c.item}]" if every else f"weights[{c.item}, {drawn}]"
     cell = f"head {c.head}: {{weights[{c.item}, {c.head}, {c.query}, {c.key}]:.7f}}, average: {{average[{c.item}, {c.query}, {c.key}]:.7f}}"
@@ -210,7 +218,7 @@ def selected(shown, words, view):
     ]
 
 
-PROGRAMS = {
+PROGRAMS: dict[str, Callable[..., str]] = {
     "torch": lambda shown, view="page": program(shown, "torch", view),
     "numpy": lambda shown, view="page": program(shown, "numpy", view),
     "pytest": pytest_case,

@@ -1,13 +1,21 @@
 """A test to paste: that a program still computes what is shown."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from textwrap import indent
 
 import numpy as np
 
+from mha_viz.analysis.choice import Choice
+from mha_viz.core.trace import Trace
+from mha_viz.export.origins import Origin
+from mha_viz.views.shown import Shown
+
 PER_LINE = 8  # numbers
 
 
-def case(shown, choice, opening, lines, origin):
+def case(shown: Shown, choice: Choice, opening: list[str], lines: Sequence[str], origin: Origin) -> str:
     """The text of a pytest file: the ``lines`` of a torch program, which begins with the ``opening``, as a fixture that gives weights and
     what is hidden; then the shape, the chosen row and the average's cell with their numbers, sums, masks and undefined rows."""
     at = next(i for i, line in enumerate(opening) if line.startswith("import torch"))
@@ -25,13 +33,13 @@ def case(shown, choice, opening, lines, origin):
     )
 
 
-def shape_test(trace):
+def shape_test(trace: Trace) -> str:
     return written(
         "there_is_a_weight_for_each_head_query_and_key", f"assert weights.shape == {trace.weights.shape}  # [N, H, L, S]"
     )
 
 
-def row_test(trace, c):
+def row_test(trace: Trace, c: Choice) -> str:
     row = [number(x) for x in trace.weights[c.item, c.head, c.query]]
     lines = [f"    {', '.join(row[i : i + PER_LINE])}," for i in range(0, len(row), PER_LINE)]
     return written(
@@ -43,7 +51,7 @@ def row_test(trace, c):
     )
 
 
-def average_test(trace, c):
+def average_test(trace: Trace, c: Choice) -> str:
     mean = number(trace.mean_weights[c.item, c.query, c.key])
     return written(
         "average_of_the_heads",
@@ -52,14 +60,14 @@ def average_test(trace, c):
     )
 
 
-def sum_test(trace):
+def sum_test(trace: Trace) -> str:
     sums = trace.weights[:, computed_heads(trace)].sum(axis=-1, dtype=np.float64)  # [N, heads, L]
     off = np.abs(sums[np.isfinite(sums)] - 1).max(initial=0)
     near = 1e-5 if off < 1e-5 else float(f"{2 * off:.0e}")  # maps are often saved rounded
     return written("rows_sum_to_1", *defined(trace), f"assert (abs(weights.sum(dim=-1) - 1) < {near:g})[defined].all()")
 
 
-def hidden_test(trace):
+def hidden_test(trace: Trace) -> str:
     return written(
         "nothing_that_is_hidden_is_read",
         *defined(trace),
@@ -68,7 +76,7 @@ def hidden_test(trace):
     )
 
 
-def undefined_test(trace):
+def undefined_test(trace: Trace) -> str:
     if np.isfinite(trace.weights).all():
         return written("every_row_is_defined", "assert weights.isfinite().all()")
     N, H, L, _ = trace.weights.shape
@@ -90,7 +98,7 @@ def undefined_test(trace):
     )
 
 
-def defined(trace):
+def defined(trace: Trace) -> list[str]:
     """Lines that say which rows a head computed itself: they are given, and it is not off."""
     lines = [
         f"defined = {'weights.isfinite().all(dim=-1)' if trace.nonfinite.any() else '~weights.isnan().any(dim=-1)'}  # [N, H, L]"
@@ -99,15 +107,15 @@ def defined(trace):
     return [*lines, *[f"defined[:, {off}] = False  # these heads are off"] * bool(off)]
 
 
-def computed_heads(trace):
+def computed_heads(trace: Trace) -> list[int]:
     off = [head for head, _ in trace.off]
     return [head for head in range(trace.weights.shape[1]) if head not in off]
 
 
-def written(name, *lines, hidden="_"):
+def written(name: str, *lines: str, hidden: str = "_") -> str:
     """The text of one test function."""
     return f"def test_{name}(attended):\n" + indent("\n".join([f"weights, {hidden} = attended", *lines]), "    ")
 
 
-def number(value):
+def number(value: float) -> str:
     return f"{value:.7g}" if np.isfinite(value) else f"float('{value}')"

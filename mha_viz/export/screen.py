@@ -1,10 +1,13 @@
 """The page itself as a picture: the app is started for it, and ended after it."""
 
+from __future__ import annotations
+
 import os
 import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.error import URLError
@@ -12,6 +15,8 @@ from urllib.parse import parse_qsl
 from urllib.request import urlopen
 
 from mha_viz.core.rules import Wrong
+from mha_viz.export.browser import Browser
+from mha_viz.export.figure import Figure
 from mha_viz.settings.environment import MODELS_FOLDERS
 from mha_viz.sources.pretrained import names_folder
 
@@ -20,7 +25,7 @@ HIGH = 0.625  # of the width: a window of 1440 × 900
 PATIENCE = 60  # seconds for the app to start
 
 
-def screen(figure, browser):
+def screen(figure: Figure, browser: Browser) -> bytes:
     """The bytes of a PNG of the page of the Figure's address, as the app shows it, in a window as wide as the figure."""
     if figure.format != "png":
         right = str(Path(figure.out).with_suffix(".png"))
@@ -34,14 +39,14 @@ def screen(figure, browser):
         return browser.screen(f"{url}/{figure.address or ''}", width, round(width * HIGH), figure.theme)
 
 
-def folder_in(address):
+def folder_in(address: str) -> str:
     """The folder that an address names as a model: whoever asks for its page opens it. "" where it names none."""
     name = dict(parse_qsl(address.lstrip("?"))).get("name", "")
     return os.path.abspath(os.path.expanduser(name)) if name and names_folder(name) else ""
 
 
 @contextmanager
-def served(models_folder=""):
+def served(models_folder: str = "") -> Iterator[str]:
     """The address of an app that is served for as long as it is needed; addresses may name models in ``models_folder``."""
     with socket.socket() as free:
         free.bind(("localhost", 0))
@@ -61,8 +66,8 @@ def served(models_folder=""):
         server.wait(10)
 
 
-def healthy(url):
+def healthy(url: str) -> bool:
     try:
-        return urlopen(f"{url}/_stcore/health", timeout=1).read() == b"ok"
+        return bool(urlopen(f"{url}/_stcore/health", timeout=1).read() == b"ok")
     except (URLError, TimeoutError, ConnectionError):
         return False

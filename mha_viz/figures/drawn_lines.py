@@ -51,8 +51,9 @@ def _described(shown: Drawn) -> str:
         f"Attention as lines from {L} queries on the left to {S} keys on the right{shown.weighted}{shown.parts_seen[0]}: {named}."
     ]
     if shown.focused:
-        side, token = ("query", shown.query) if shown.query is not None else ("key", shown.key)
-        said.append(f"In focus: {side} {shown.token(side == 'key', token)}.")
+        tokens = (shown.query, shown.key)
+        side, token = next((side, token) for side, token in enumerate(tokens) if token is not None)
+        said.append(f"In focus: {('query', 'key')[side]} {shown.token(side, token)}.")
     if shown.least:
         said.append(f"{left_out_in_words(shown)}.")
     for panel, name in enumerate(names[:4]):

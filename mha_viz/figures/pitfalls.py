@@ -18,6 +18,7 @@ from mha_viz.figures.sheet import Sheet
 from mha_viz.figures.theme import THEMES, ThemeName, readable_on
 from mha_viz.figures.widths import width_of
 from mha_viz.settings import View
+from mha_viz.settings.view import Colors
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -32,7 +33,7 @@ def shared_scale(maps: Sequence[Map]) -> Scale:
     return Scale.of([one.values for one in maps], View(), maps[0].quantity)
 
 
-def small_map(one: Map, scale: Scale, theme: ThemeName = "light", colors: str = "ink") -> go.Figure:
+def small_map(one: Map, scale: Scale, theme: ThemeName = "light", colors: Colors = "ink") -> go.Figure:
     """The ``go.Figure`` of a Map, WIDTH px wide, on a ``scale`` that it shares with others; up to 8 × 8 with its numbers."""
     sheet = Sheet(WIDTH, THEMES[theme].dressed(colors))
     R, C = one.values.shape

@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     from jaxtyping import Bool, Float
 
 DECADES = 5  # a logarithmic scale reaches so far below its end at most
+Kind = Literal["linear", "log", "percentile", "row", "change"]  # how colours run: those of View, and around zero
 Rows: TypeAlias = 'Float[np.ndarray, "*maps R S"]'  # weights of real queries
 FAINTEST = 0.06  # of the ink: where a logarithmic scale begins, so that its smallest weight is not taken for zero
 FORCED = 4  # times the median peak of the other rows: then a weight that a mask forces leaves those blank
 STEPS = 48  # of a logarithmic colour scale
-TITLES = {  # of the bar, the first that fits; {} is the quantity
+TITLES: dict[Kind, tuple[str, ...]] = {  # of the bar, the first that fits; {} is the quantity
     "linear": ("{}",),
     "log": ("{}, logarithmic", "{}, log"),
     "percentile": ("{}, clipped at the 99th percentile", "{}, 99th percentile", "{}"),
@@ -43,7 +44,7 @@ class Scale:
     what is drawn is each weight's share of the largest in its row, from 0 to 1. ``quantity`` is what a weight is called.
     """
 
-    kind: str
+    kind: Kind
     low: float
     high: float
     below: bool = False
@@ -59,9 +60,7 @@ class Scale:
         clipped at the 99th percentile of the weights above zero, since each masked cell would count as one. View's limits come
         first, except for shares of a row, which are no weights.
         """
-        kind = view.scale
-        if kind == "auto":
-            kind = automatic(rows, [quantity])
+        kind = automatic(rows, [quantity]) if view.scale == "auto" else view.scale
         if kind == "row":
             return cls("row", 0.0, 1.0, quantity=quantity)
         largest = largest_finite(rows)

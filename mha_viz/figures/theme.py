@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from mha_viz.settings.view import Colors
+
 ThemeName = Literal["light", "dark", "print"]
 RGB = tuple[float, float, float]  # red, green, blue, 0 to 255 each
 FONT = '"Source Sans", "Source Sans 3", "Source Sans Pro", Arial, sans-serif'
@@ -39,7 +41,7 @@ class Theme:
     hatched: float = 1.0
     lined: bool = False
 
-    def dressed(self, colors: str) -> Theme:
+    def dressed(self, colors: Colors) -> Theme:
         """This theme with the colours that View calls "ink", "viridis", "cividis" or "grey": from zero, nearest to the paper, to
         the largest weight. Viridis and Cividis run backwards on light paper, so that weight is dark there as ink is."""
         light = luminance(rgb(self.paper)) > 0.5
@@ -67,7 +69,7 @@ GREYS = {
     "dark": ("#0e1117", "#25282e", "#3f4247", "#5b5d62", "#787a7e", "#96989b", "#b6b7b9", "#d6d7d8", "#f8f8f8"),
 }
 
-THEMES: dict[str, Theme] = {
+THEMES: dict[ThemeName, Theme] = {
     "light": Theme(
         paper="#ffffff",
         text="#1d2127",

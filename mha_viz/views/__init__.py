@@ -1,7 +1,9 @@
 """The ways to look at something: a module for each view, listed here in the order in which they are told."""
 
+from typing import Any
+
 from mha_viz.views.average import AVERAGE
-from mha_viz.views.base import VIEWS
+from mha_viz.views.base import VIEWS, OfAttention, OfResults
 from mha_viz.views.cell import CELL
 from mha_viz.views.curves import CURVES
 from mha_viz.views.decode import DECODE
@@ -20,7 +22,8 @@ from mha_viz.views.steps import STEPS
 from mha_viz.views.terms import TERMS
 from mha_viz.views.window import WINDOW
 
-LISTED = (
+__all__ = ["PAGE", "VIEWS"]
+LISTED: tuple[OfAttention | OfResults[Any], ...] = (
     PAGE,
     HEADS,
     HEAD,

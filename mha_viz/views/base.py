@@ -201,7 +201,18 @@ class OfResults(ViewKind[Measured[Found]], Generic[Found]):
         """Its numbers as the rows of a table, of which the first has the names."""
 
 
+NOT_MEASURED = (
+    "is of what was measured: name it with results, a file of `profile --json` or `quality`, or a task whose quality ships."
+)
 VIEWS: dict[str, OfAttention | OfResults[Any]] = {}  # by name: ``mha_viz.views`` lists them
+
+
+def view_of_attention(name: str) -> OfAttention:
+    """The view of attention of this ``name``. Raises Wrong for one of what was measured."""
+    view = VIEWS[name]
+    if isinstance(view, OfResults):
+        raise Wrong("view", name, NOT_MEASURED)
+    return view
 
 
 def view_of_results(found: Found) -> OfResults[Found]:

@@ -14,6 +14,7 @@ from mha_viz.core.rules import Wrong
 from mha_viz.core.sight import Sight
 from mha_viz.core.trace import Trace
 from mha_viz.settings import Caching, View, Walk
+from mha_viz.settings.view import Arrangement
 from mha_viz.sources.base import Source
 
 MEAN: Literal["mean"] = "mean"  # among the heads of a figure: their average
@@ -71,7 +72,7 @@ class Shown:
         at = self.average_at
         return order if at is None else [*order[:at], *self.average, *order[at:]]
 
-    def arranged(self, arrangement: str | None = None) -> View:
+    def arranged(self, arrangement: Arrangement | None = None) -> View:
         """The View with the named heads alone, in the order in which they are named unless it sorts them; in an ``arrangement``, its own
         where None."""
         named = tuple(head for head in self.heads or () if isinstance(head, int))
