@@ -4,7 +4,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from mha_viz import Settings
+from mha_viz import Settings, Wrong, synthetic
+from mha_viz.app.number_field import typed
+from mha_viz.app.panels.random import change_cross, is_cross, prepare_mask
+from mha_viz.app.parts.messages import assigned, spelled_change
+from mha_viz.app.state import Looking
 from mha_viz.settings import to_address
 from tests.app.pages.test_explore import shows
 from tests.app.screen import held, opened, press, read, sent, set_to, unescaped, unfolded
@@ -172,7 +176,84 @@ BY_LINK = [
 ]
 
 
-@pytest.mark.parametrize("wrong", BY_HAND, ids=str)
+# Of each kind one is tried on the page as well: a pair, a number, an empty field, too much memory, a folded field, texts, switches.
+ON_THE_PAGE = {
+    "num_heads='7'",
+    "embed_dim=''",
+    "dropout='1.5'",
+    "padding='1, 2, 3, 4'",
+    "source_len='0'",
+    "window='2.5'",
+    "words=''",
+    "source_words='only one line'",
+    "attn_mask='cat'",
+    "padding=30",
+    "foo=3&seq_len=9",
+    "<script>alert(1)</script>=<b>x</b>",
+    "item=99",
+}
+ALONE = {  # only the page knows how much memory there is, and what stood in a field first
+    "seq_len='100000'",
+    "seq_len=100000",
+    "embed_dim='98304'",
+    "embed_dim='many'",
+}
+ON_THE_PAGE |= ALONE
+SWITCHES = {
+    "own_words": lambda form: (form.switch(True, "words"), form.put("padding", ""), change_cross(form, is_cross(form))),
+    "cross": lambda form: change_cross(form, True),
+    "windowed": lambda form: form.switch(True, "window"),
+    "masked": lambda form: prepare_mask(form, True),
+}
+on_the_page = lambda wrongs: pytest.mark.parametrize("wrong", [one for one in wrongs if str(one) in ON_THE_PAGE], ids=str)  # noqa: E731
+by_itself = lambda wrongs: pytest.mark.parametrize("wrong", [one for one in wrongs if str(one) not in ALONE], ids=str)  # noqa: E731
+
+
+def told(wrong):
+    """A Wrong as the page says it."""
+    return f"{assigned(wrong.argument, wrong.value)}: {wrong.rule}"
+
+
+@by_itself(BY_HAND)
+def test_a_wrong_value_is_told_apart_and_what_is_offered_mends_it(wrong):
+    form = Looking().form
+    form.change(**KEPT)
+    for name in wrong.before:
+        SWITCHES[name](form)
+    form.put(wrong.name, wrong.text if has_text(wrong.name) else typed(wrong.text))
+    with pytest.raises(Wrong) as caught:
+        form.settings()
+    assert wrong.says in told(caught.value)
+    besides = {name: value for name, value in KEPT.items() if name != wrong.name}
+    assert form.address().items() >= to_address(**besides).items()
+    if wrong.button:
+        (right,) = (right for right in caught.value.nearest if spelled_change(right).replace("\\", "") == wrong.button)
+        form.change(**right)
+        assert form.address().items() >= to_address(**besides).items()
+    if wrong.mended:
+        assert form.settings() == Settings(**KEPT | wrong.mended)
+
+
+def has_text(name):
+    return "tuple" in str(Settings.__dataclass_fields__[name].type) or name in ("words", "source_words", "attn_mask")
+
+
+@by_itself(BY_LINK)
+def test_what_is_wrong_in_an_address_is_left_out_alone(wrong):
+    looking = Looking()
+    notes = looking.read(to_address(**KEPT) | wrong.query)
+    if wrong.instead is None:
+        with pytest.raises(Wrong) as caught:
+            looking.form.settings()
+        assert wrong.says in told(caught.value)
+        return
+    said = [*notes, *looking.display.misfits(*synthetic(looking.form.settings()).shape)]
+    assert wrong.says in " ".join(map(told, said))
+    assert looking.form.settings() == looking.form.good == Settings(**KEPT | wrong.instead)
+    assert looking.address().items() >= to_address(**KEPT | wrong.instead).items()
+
+
+@on_the_page(BY_HAND)
 def test_a_wrong_value_is_said_and_nothing_else_is_lost(wrong):
     at = unfolded(opened(**to_address(**KEPT)))
     for name, value in wrong.before.items():
@@ -205,7 +286,7 @@ def test_what_is_advised_for_a_number_beyond_all_has_room(name, monkeypatch):
         assert not at.error and not at.exception
 
 
-@pytest.mark.parametrize("wrong", BY_LINK, ids=str)
+@on_the_page(BY_LINK)
 def test_a_wrong_link_is_said_and_nothing_else_is_lost(wrong):
     at = opened(**to_address(**KEPT), **wrong.query)
     assert wrong.says in alerts(at)

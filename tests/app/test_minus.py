@@ -1,6 +1,5 @@
-"""Numbers in prose and pictures have a real minus, in front and in their exponents; what is copied has the hyphen of the keyboard."""
-
-import re
+"""Numbers in prose and pictures have a real minus, in front and in their exponents; what is copied has the hyphen of the keyboard. The
+tests of lessons and pitfalls, which open each, see to theirs."""
 
 import numpy as np
 import pytest
@@ -13,23 +12,11 @@ from mha_viz.core.layer import Layer
 from mha_viz.export.figure import figure_of
 from mha_viz.export.make import shown
 from mha_viz.figures.parts import ALL
-from mha_viz.studies.lessons import LESSONS
 from mha_viz.views import VIEWS
 from mha_viz.views.base import OfAttention
+from tests.app.hyphens import HYPHEN, hyphened
 from tests.app.panels.test_file import give, npz, opened_with, pt
 from tests.app.screen import models, opened, to_page
-from tests.app.test_plain_text import said
-
-HYPHEN = re.compile(r"(?<!or )-(?:inf|∞)|(?<![\w.,·/=\[-])-\.?\d|\d[eE]-\d")
-TEX = r"\$\$.*?\$\$|\$[^$]*\$"  # which sets a minus by itself
-HTML = r"<style.*?</style>|<code.*?</code>|<pre.*?</pre>|(?:href|style|class|src|id)=(['\"]).*?\1"
-CODE = re.compile(rf"```.*?```|`[^`]*`|{TEX}|{HTML}", re.DOTALL)
-
-
-def hyphened(at):
-    """Every sentence and HTML of a page in which a number has a hyphen for its minus; "or -inf" says what may be typed."""
-    texts = [*said(at), *(node.proto.body for node in at.get("html"))]
-    return [text for text in texts if HYPHEN.search(CODE.sub(" ", text))]
 
 
 @pytest.mark.parametrize(
@@ -49,16 +36,7 @@ def test_explore(address):
     assert not at.exception and hyphened(at) == []
 
 
-@pytest.mark.parametrize("name", LESSONS)
-def test_lessons(name):
-    if name == "kinds":
-        pytest.importorskip("transformers")
-    at = to_page(opened(), "lessons", lesson=name)
-    at.session_state["revealed"] = True
-    assert hyphened(at.run()) == [] and not HYPHEN.search(LESSONS[name].answered())
-
-
-@pytest.mark.parametrize("page", ["decode", "validate", "pitfalls"])
+@pytest.mark.parametrize("page", ["decode", "validate"])
 @pytest.mark.parametrize("address", [{}, {"training": "1", "dropout": "0.5"}])
 def test_pages_of_one_layer(page, address):
     at = to_page(opened(), page, **address)
@@ -69,14 +47,6 @@ def test_pages_of_one_layer(page, address):
 def test_steps(step):
     at = to_page(opened(), "steps", step=step)
     assert not at.exception and hyphened(at) == []
-
-
-def test_every_pitfall():
-    from mha_viz.analysis.pitfalls import PITFALLS
-
-    for name in PITFALLS:
-        at = to_page(opened(), "pitfalls", pitfall=name)
-        assert not at.exception and hyphened(at) == [], name
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from torch import nn
 import mha_viz.sources.synthetic
 from mha_viz import Settings, View, synthetic
 from mha_viz.analysis import choose
+from mha_viz.app.state import Looking
 from mha_viz.core.budget import BUDGET
 from mha_viz.settings import to_address
 from tests.app.screen import figure, held, maps, opened, press, read, sent, set_to, unescaped, unfolded, widgets
@@ -114,7 +115,17 @@ def test_a_control_does_what_it_says(moves, meant):
 
 
 @by_change
-def test_an_address_opens_what_it_spells(moves, meant):
+def test_an_address_sets_what_it_spells(moves, meant):
+    looking = Looking()
+    assert looking.read(to_address(**meant)) == []
+    assert looking.form.settings() == looking.form.good == Settings(**meant)
+    assert looking.address() == to_address(**meant)
+    assert looking.form.raw.items() >= {name: value for name, value in moves.items() if name in looking.form.raw}.items()
+
+
+@pytest.mark.parametrize("number", [10, -1], ids=["a mask of one's own", "words and a source"])
+def test_an_address_opens_what_it_spells(number):
+    moves, meant = CHANGES[number]
     at = opened(**to_address(**meant))
     assert shows(at, Settings(**meant))
     assert at.query_params == to_address(**meant)

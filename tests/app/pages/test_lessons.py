@@ -12,6 +12,7 @@ from mha_viz.figures.serial import to_json
 from mha_viz.studies import lesson_numbers
 from mha_viz.studies.lessons import LESSONS
 from mha_viz.views import PAGE
+from tests.app.hyphens import hyphened
 from tests.app.screen import APP, decoded, figure, page_text, sent
 
 
@@ -54,6 +55,7 @@ def test_a_step_before_the_browser_has_heard_of_the_last_leads_on_and_back_leads
 def test_each_lesson_opens_by_its_address(name):
     at = lessons(lesson=name, revealed="1")
     assert not at.exception and LESSONS[name].answered() in words(at) and sent(at)
+    assert hyphened(at) == []
 
 
 def test_a_lesson_about_a_model_that_is_not_installed_says_so(monkeypatch):

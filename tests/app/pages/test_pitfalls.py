@@ -8,6 +8,7 @@ from mha_viz.analysis.pitfalls import PITFALLS, SYMPTOMS, Bench, pasted
 from mha_viz.analysis.pitfalls.spelling import read_pitfall, spelled
 from mha_viz.core.layer import Layer
 from mha_viz.core.rules import Wrong
+from tests.app.hyphens import hyphened
 from tests.app.screen import APP, errors, held, opened, page_text, press, read, set_to, to_page, unescaped, unfolded, widgets
 
 TINY = {"embed_dim": "4", "num_heads": "2", "batch_size": "1", "seq_len": "3", "padding": ""}
@@ -39,6 +40,7 @@ def test_every_pitfall_opens_at_its_address_and_its_controls_say_what_they_chang
     assert at.query_params == {"pitfall": name}
     for widget in widgets(at):
         assert widget.label and (widget.proto.help or widget.key == "view_divisors"), widget.key
+    assert hyphened(at) == []
 
 
 def test_opens_with_the_first_and_every_pitfall_is_offered():
@@ -206,7 +208,7 @@ def test_a_layer_that_is_too_wide_for_experiments_is_not_made(monkeypatch):
     assert not at.error and made == [2048]
 
 
-@pytest.mark.parametrize(("text", "right"), [("99", 8), ("0", 1), ("2.6", 3), ("1,9", 2), ("", 1), ("0x3", 3)])
+@pytest.mark.parametrize(("text", "right"), [("99", 8), ("1,9", 2), ("", 1)])
 def test_a_knob_that_breaks_its_rule_says_so_and_stays_to_be_mended(text, right):
     at = pitfalls(pitfall="window-off-by-one&window=5")
     before = read(at, "chosen")
