@@ -10,7 +10,7 @@ from mha_viz.app.session import PAGES
 from tests.browser.person import IDLE, eventually
 
 PATHS = ("", "models", "steps", "decode", "pitfalls")
-PRESSES = 6  # of each page, in three pairs
+PRESSES = 4  # of each page, one right after the other
 CONTROLS = """() => {
     const said = /Help for|Train|Time both|Save|Light|Upload|Stop/, found = [];
     const places = "[data-testid=stMain] button, [data-testid=stSidebar] button, .st-key-pages a, input[type=checkbox]";
@@ -39,31 +39,29 @@ def settled(page):
 @pytest.mark.parametrize("path", PATHS)
 def test_nothing_breaks_and_the_picture_is_that_of_the_address(person, path):
     page, chance = person.page, random.Random(path)
-    for _ in range(PRESSES // 2):
-        page.goto(f"{person.address}/{path}")
-        page.wait_for_selector(".st-key-pages a", timeout=60_000)
+    page.goto(f"{person.address}/{path}")
+    page.wait_for_selector(".st-key-pages a", timeout=60_000)
+    settled(page)
+    pressed = []
+    for number in chance.sample(range(page.evaluate(CONTROLS)), PRESSES):
+        pressed.append(page.evaluate("i => document.querySelector(`[data-quick='${i}']`)?.innerText", number))
+        page.evaluate("i => document.querySelector(`[data-quick='${i}']`)?.click()", number)
+        page.wait_for_timeout(chance.randrange(150))
+    settled(page)
+    assert page.locator("[data-testid=stException], [role=dialog]:has-text('Bad message')").count() == 0
+    assert page.locator(".st-key-pages a").count() >= len(PAGES), "the page is blank"
+    address, shown = page.url, page.evaluate(PICTURES)
+    page.goto(address)
+    page.wait_for_selector(".st-key-pages a", timeout=60_000)
+
+    def same():
         settled(page)
-        count = page.evaluate(CONTROLS)
-        pressed = []
-        for number in chance.sample(range(count), 2):
-            pressed.append(page.evaluate("i => document.querySelector(`[data-quick='${i}']`)?.innerText", number))
-            page.evaluate("i => document.querySelector(`[data-quick='${i}']`)?.click()", number)
-            page.wait_for_timeout(chance.randrange(150))
-        settled(page)
-        assert page.locator("[data-testid=stException], [role=dialog]:has-text('Bad message')").count() == 0
-        assert page.locator(".st-key-pages a").count() >= len(PAGES), "the page is blank"
-        address, shown = page.url, page.evaluate(PICTURES)
-        page.goto(address)
-        page.wait_for_selector(".st-key-pages a", timeout=60_000)
+        assert page.evaluate(PICTURES) == shown, f"{pressed}: another picture at {address}"
 
-        def same(shown=shown, pressed=pressed, address=address):
-            settled(page)
-            assert page.evaluate(PICTURES) == shown, f"{pressed}: another picture at {address}"
-
-        eventually(same)
+    eventually(same)
 
 
-@pytest.mark.parametrize(("path", "label"), [("", "Save"), ("?seed=9", "Heads"), ("models", "Save"), ("steps", "Save")])
+@pytest.mark.parametrize(("path", "label"), [("", "Heads"), ("steps", "Save")])
 def test_a_popover_that_is_opened_while_the_page_is_still_being_drawn_stays_open(person, path, label):
     page = person.page
     page.goto(f"{person.address}/{path}", wait_until="commit")
@@ -74,12 +72,7 @@ def test_a_popover_that_is_opened_while_the_page_is_still_being_drawn_stays_open
 
 @pytest.mark.parametrize(
     ("path", "link", "pressed"),
-    [
-        ("", "Step by step", "Heads"),
-        ("", "Validate", "Reset view"),
-        ("steps", "Decode", "Forward"),
-        ("models", "Explore", "Reset view"),
-    ],
+    [("", "Validate", "Reset view"), ("steps", "Decode", "Forward"), ("models", "Explore", "Reset view")],
 )
 def test_a_control_of_a_page_that_is_left_takes_nothing_from_the_next_one(usual_window, address, path, link, pressed):
     """The browser hears late of the page that the link leads to, and until then shows the controls of the one before."""
@@ -124,7 +117,7 @@ def late(route, held):
     return hold
 
 
-@pytest.mark.parametrize("link", ["Explore", "Step by step", "Decode"])
+@pytest.mark.parametrize("link", ["Explore", "Decode"])
 def test_after_a_link_that_was_clicked_twice_the_controls_hold_what_the_address_says(person, link):
     page, asked = person.page, {"source": "trained", "seed": "3", "batch_size": "2", "layer": "1"}
     person.open(**asked)

@@ -55,21 +55,6 @@ def test_a_key_that_is_meant_for_a_control_is_no_step(person):
     person.saw_nothing_wrong()
 
 
-def test_what_was_set_comes_along_and_goes_back(person):
-    person.go()
-    person.type("seed", "12")
-    eventually(lambda: person.query().get("seed") == "12")
-    person.page.get_by_role("link", name="Step by step").click()
-    eventually(lambda: " of " in title(person) and person.query().get("seed") == "12")
-    assert person.holds("seed") == "12"
-    person.type("num_heads", "4")
-    eventually(lambda: person.query().get("num_heads") == "4")
-    person.page.get_by_role("link", name="Explore", exact=True).click()
-    eventually(lambda: person.page.locator(".mha-maps .main-svg").count() and person.holds("num_heads") == "4")
-    eventually(lambda: person.query() == {"seed": "12", "num_heads": "4"})
-    person.saw_nothing_wrong()
-
-
 def test_the_picture_follows_the_window(person):
     to_steps(person)
     eventually(lambda: drawn(person)[0] and abs(drawn(person)[0] - drawn(person)[1]) < 16)

@@ -3,7 +3,6 @@
 import pytest
 
 from mha_viz import Settings
-from mha_viz.analysis.validation import QUESTIONS
 from mha_viz.sources.source import source
 from mha_viz.studies.validation import validate
 from tests.browser.person import IDLE, eventually
@@ -19,24 +18,6 @@ def go_to(person, title):
 def verdicts(person):
     person.page.wait_for_selector(f"{IDLE} .check")
     return [text.split(maxsplit=1)[1] for text in person.page.locator(".check .verdict").all_inner_texts()]
-
-
-def test_from_explore_with_its_settings_and_back(person):
-    """What is set on one page is set on the other, and Back goes the way that one came."""
-    person.go(seed=9, seq_len=6)
-    go_to(person, "Validate")
-    eventually(lambda: len(verdicts(person)) == len(QUESTIONS) + 1)
-    assert person.query() == {"seed": "9", "seq_len": "6"}
-    person.click("causal")
-    eventually(lambda: "cannot run" not in verdicts(person))
-    eventually(lambda: person.query() == {"seed": "9", "seq_len": "6", "causal": "1"})
-    go_to(person, "Explore")
-    person.page.wait_for_selector(f"{IDLE} .mha-maps .main-svg")
-    assert person.query() == {"seed": "9", "seq_len": "6", "causal": "1"} and person.holds("causal")
-    person.page.go_back()
-    person.page.wait_for_selector(f"{IDLE} .check")
-    person.page.go_back()
-    eventually(lambda: person.query() == {"seed": "9", "seq_len": "6"} and "cannot run" in verdicts(person))
 
 
 def test_what_fails_is_seen_and_what_was_compared_unfolds_by_key(person):

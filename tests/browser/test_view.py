@@ -144,30 +144,3 @@ def test_the_wrong_layout_is_tried(person):
     person.page.keyboard.press("Escape")
     eventually(lambda: dialog.count() == 0)
     eventually(picture_is, person, settings)
-
-
-def test_pytorchs_own_words(person):
-    person.go(num_heads=7)
-    person.click("view_verbatim")
-    person.sees("[data-testid=stCode]", "embed_dim must be divisible by num_heads")
-
-
-def test_only_heads_that_divide(person):
-    settings = follow(person, embed_dim=96, num_heads=6)
-    person.click("view_divisors")
-    eventually(lambda: person.query().items() >= {"embed_dim": "96", "num_heads": "6", "divisors": "1"}.items())
-    person.pick("divisor", "12")
-    eventually(picture_is, person, replace(settings, num_heads=12))
-    person.type("embed_dim", "64")  # which 12 does not divide
-    eventually(lambda: "head_dim = 64 / 8" in person.text(".head-dim"))
-    eventually(picture_is, person, replace(settings, embed_dim=64, num_heads=8))
-
-
-def test_the_tiny_case_and_back(person):
-    settings = follow(person)
-    person.pick("view_source", "tiny case, worked by hand")
-    eventually(lambda: person.tiles().shape == (4, 3, 3))
-    assert person.holds("embed_dim") == "4" and person.holds("num_heads") == "2"
-    person.pick("view_source", "untrained layer, random weights")
-    eventually(picture_is, person, settings)
-    assert person.holds("seed") == str(settings.seed)

@@ -1,48 +1,20 @@
 """A kind of source is one thing: added in one place, it is known in addresses, settings files, commands, captions and checks."""
 
 import json
-from dataclasses import dataclass, make_dataclass
+from dataclasses import make_dataclass
 
 import numpy as np
 import pytest
 
 from mha_viz import Wrong
 from mha_viz.__main__ import main
-from mha_viz.core.maps import trace_of_maps
 from mha_viz.settings import Display, View, Walk
-from mha_viz.settings.rules import Ruled, choice, number, ruled
+from mha_viz.settings.rules import Ruled, number, ruled
 from mha_viz.settings.settings import TINY, Settings
 from mha_viz.sources.base import SOURCES, Kind, Source, address_of, kind_named, kind_of
 from mha_viz.sources.source import source, source_of_address, source_of_file
 from mha_viz.sources.trained import Trained
-
-
-@dataclass(frozen=True)
-class Even(Ruled):
-    """Maps of ``length`` tokens in which each query attends alike to all it may see."""
-
-    length: int = ruled(4, number(2, 64))
-    sees: str = ruled("all", choice("all", "past"))
-
-
-class EvenKind(Kind):
-    name = "even"
-    title = "even maps"
-    settings = Even
-
-    def called(self, settings):
-        return f"even maps of {settings.length}"
-
-    def open(self, settings):
-        seen = np.tril(np.ones((settings.length,) * 2)) if settings.sees == "past" else np.ones((settings.length,) * 2)
-        weights = (seen / seen.sum(axis=1, keepdims=True))[None, None]  # [1, 1, L, L]
-        return Source(self.called(settings), (trace_of_maps(np.float32(weights)),), settings)
-
-    def masks(self, settings):
-        return ["only the past"] if settings.sees == "past" else []
-
-    def versions(self, settings):
-        return {"model": "none: even maps", "tokenizer": "none", "generation": "none"}
+from tests.even import Even, EvenKind
 
 
 @pytest.fixture

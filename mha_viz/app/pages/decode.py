@@ -75,58 +75,25 @@ def toolbar():
     caching, token, batch = looking().display.caching, token_of(found), found.decoding.batch
     with st.container(horizontal=True, vertical_alignment="bottom", key="decode_bar"):
         item = item_of(found)
-        visible = {"label_visibility": "visible", "rerun": CHOICES}
-        show(
-            "item",
-            st.selectbox,
-            "batch item",
-            item,
-            options=list(range(batch.N)),
-            width=110,
-            help="The sequence that is looked at.",
-            **visible,
+        seen = {"label_visibility": "visible", "rerun": CHOICES}
+        items, prompt = list(range(batch.N)), min(caching.prompt, batch.L)
+        show("item", st.selectbox, "batch item", item, options=items, width=110, help="The sequence that is looked at.", **seen)
+        about = "So many tokens are read in one call, as a prompt is; those after it one by one."
+        show("prompt", number_field, "prompt", prompt, width=130, help=about, **seen)
+        about = (
+            "Heads of keys and values that the cache keeps. Fewer than heads: each group of query heads reads one, the mean of its "
+            "heads' projections (grouped-query attention, Ainslie et al. 2023)."
         )
-        prompt = min(caching.prompt, batch.L)
-        show(
-            "prompt",
-            number_field,
-            "prompt",
-            prompt,
-            width=130,
-            help="So many tokens are read in one call, as a prompt is; those after it one by one.",
-            **visible,
-        )
-        show(
-            "kv_heads",
-            st.selectbox,
-            "KV heads",
-            found.decoding.num_kv_heads,
-            options=divisors(found.decoding.layer.num_heads),
-            width=110,
-            help="Heads of keys and values that the cache keeps. Fewer than heads: each group of query heads reads one, the mean of its "
-            "heads' projections (grouped-query attention, Ainslie et al. 2023).",
-            **visible,
-        )
-        show(
-            "cache_dtype",
-            st.selectbox,
-            "dtype",
-            caching.cache_dtype,
-            options=list(DTYPES),
-            width=120,
-            help="The type of weights, cache and both computations.",
-            **visible,
-        )
-        st.button(
-            "Back",
-            icon=":material/arrow_back:",
-            shortcut="Left",
-            on_click=heard(go),
-            args=(-1,),
-            disabled=found.step_of(token) == 0,
-        )
-        last = found.step_of(token) == len(found.decoding.steps) - 1
-        st.button("Next token", icon=":material/arrow_forward:", shortcut="Right", on_click=heard(go), args=(1,), disabled=last)
+        kinds, of = found.decoding.num_kv_heads, divisors(found.decoding.layer.num_heads)
+        show("kv_heads", st.selectbox, "KV heads", kinds, options=of, width=110, help=about, **seen)
+        about = "The type of weights, cache and both computations."
+        show("cache_dtype", st.selectbox, "dtype", caching.cache_dtype, options=list(DTYPES), width=120, help=about, **seen)
+        step, last = found.step_of(token), len(found.decoding.steps) - 1
+        for label, icon, key, by, off in (
+            ("Back", "arrow_back", "Left", -1, step == 0),
+            ("Next token", "arrow_forward", "Right", 1, step == last),
+        ):
+            st.button(label, icon=f":material/{icon}:", shortcut=key, on_click=heard(go), args=(by,), disabled=off)
         keep(found, token, item)
         popover("Save", "save", save)
 

@@ -85,6 +85,8 @@ def listed(asked):
 
 def shown(lesson, asked):
     """What to look at, the question, the picture, and the answer once it is asked for."""
+    from mha_viz.export.lesson_page import lesson_page
+
     at = NAMES.index(asked.lesson)
     st.markdown(f"## {at + 1}. {plain(lesson.title)}")
     st.markdown(plain(lesson.look))
@@ -120,7 +122,7 @@ def shown(lesson, asked):
             )
         st.download_button(
             "Save as one HTML file",
-            lambda: offline(lesson),
+            lambda: lesson_page(lesson),
             f"{asked.lesson}.html",
             "text/html",
             on_click="ignore",
@@ -158,12 +160,6 @@ def picture(lesson):
     figure, alt = PAGE.drawn(shown, **look)
     live(figure, key="picture", alt=alt, on_choose=heard(take, of=lambda: now().lesson))
     st.html(chosen_number(shown.trace, shown.choice, shown.a))
-
-
-def offline(lesson):
-    from mha_viz.export.lesson_page import lesson_page
-
-    return lesson_page(lesson)
 
 
 page()

@@ -10,7 +10,7 @@ from mha_viz.app.looked_at import BARE, begin_whole, say_what_is_wrong, told
 from mha_viz.app.looked_at import current as looked_at
 from mha_viz.app.number_field import number_field
 from mha_viz.app.parts.messages import mend, say_error, say_with_mends, spelled_change
-from mha_viz.app.parts.toolbar import change
+from mha_viz.app.parts.toolbar import change, typed_or
 from mha_viz.app.picture import picture, theme
 from mha_viz.app.session import looking, write_address
 from mha_viz.core.rules import Wrong
@@ -157,7 +157,7 @@ def knobs(chosen, values):
             if knob.choices:
                 what, label = st.selectbox, knob.name
                 options = {"options": knob.choices, "width": 270 if max(map(len, knob.choices)) > 12 else 150}
-            value = st.session_state.get("typed_view", {}).get(key, values[knob.name])
+            value = typed_or(key, values[knob.name])
             field(what, label, key, value, turn, (chosen.name, knob), lambda: choice()[0].name, help=knob.help, **options)
     wrong = st.session_state.get("wrong_view")
     knob = next((knob for knob in chosen.knobs if wrong is not None and wrong.argument == knob.name), None)

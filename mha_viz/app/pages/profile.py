@@ -93,6 +93,8 @@ def wanted():
 
 def buttons(profile):
     """Measure, save and open."""
+    from mha_viz.studies.profile_results import as_json
+
     found, measures, off = task("profile"), going("profile"), why_off()
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
@@ -108,7 +110,7 @@ def buttons(profile):
         if found is not None and not measures:
             st.download_button(
                 "Save the numbers",
-                lambda: text_of(found.results),
+                lambda: as_json(found.results),
                 file_name(),
                 "application/json",
                 on_click="ignore",
@@ -137,12 +139,6 @@ def measure_it(profile):
 def file_name():
     """What the file is called from which these numbers are, or into which they are saved."""
     return st.session_state.get("profile_name", FILE)
-
-
-def text_of(results):
-    from mha_viz.studies.profile_results import as_json
-
-    return as_json(results)
 
 
 def load(uploaded):

@@ -6,14 +6,13 @@ import streamlit as st
 
 from mha_viz.app.drawing import CHOICES, draw, field, fill, heard
 from mha_viz.app.fragment import fragment
-from mha_viz.app.looked_at import UNCHANGED, begin_whole, file_name, say_what_is_wrong, to_save
-from mha_viz.app.looked_at import current as looked_at
+from mha_viz.app.looked_at import UNCHANGED, begin_whole, current, file_name, say_what_is_wrong, to_save
 from mha_viz.app.looked_at import told as told_of_layer
 from mha_viz.app.number_field import number_field, typed
 from mha_viz.app.parts.save import OnScreen, keep_for_saving, save
 from mha_viz.app.parts.shapes import token
 from mha_viz.app.parts.step_words import OF_HEAD, OF_KEY, SHORT, STAGES, formulas, symbols, told
-from mha_viz.app.parts.toolbar import change, popover, say_wrong_view, show
+from mha_viz.app.parts.toolbar import change, choose_item, popover, say_wrong_view, typed_or
 from mha_viz.app.picture import picture, theme
 from mha_viz.app.session import looking, write_address
 from mha_viz.core.decimals import prose
@@ -28,8 +27,9 @@ MOST = 300  # tokens that a list offers; beyond it their number is typed
 def page():
     if not begin_whole("steps", part=UNCHANGED):
         return
-    if current().trace.off:
-        say_what_is_wrong(current())
+    looked = current(UNCHANGED)
+    if looked.trace.off:
+        say_what_is_wrong(looked)
         st.info(
             "A head is off in this recording, and its numbers are another's: record it with its heads on.",
             icon=":material/info:",
@@ -42,37 +42,24 @@ def page():
 @fragment(key="above")
 def above():
     """What is said of what is set: what is wrong with it, and what of the address cannot be shown."""
-    say_what_is_wrong(current())
+    say_what_is_wrong(current(UNCHANGED))
 
 
 @fragment(key="toolbar")
 def toolbar_alone():
     """What is followed: batch item, head, query and key."""
-    trace = current().trace
-    choice = chosen(trace)
-    N, H, L, S = trace.weights.shape
+    from mha_viz.analysis import choose
+
+    trace = current(UNCHANGED).trace
+    choice = choose(trace, looking().view)
+    _, H, L, S = trace.weights.shape
     together = looking().display.walk.together
     with st.container(horizontal=True, vertical_alignment="bottom", key="followed"):
-        show(
-            "item",
-            st.selectbox,
-            "batch item",
-            choice.item,
-            "visible",
-            rerun=CHOICES,
-            options=list(range(N)),
-            format_func=str if trace.tokens.parts is None else trace.tokens.item_name,
-            width=110 if trace.tokens.parts is None else 230,
-        )
+        choose_item(trace, choice.item, 110, 230, "visible", CHOICES)
         heads = {-1: "all heads"} | {head: f"head {head}" for head in range(H)}
         pick("head", "through", list(heads), -1 if together else choice.head, choose_head, 150, heads.get)
         pick_token("query", "follow query", L, choice.query, trace.query_tokens[choice.item])
         pick_token("key", "numbers for key", S, choice.key, trace.key_tokens[choice.item])
-
-
-def current():
-    """The layer whose steps are shown: as it was trained."""
-    return looked_at(UNCHANGED)
 
 
 def pick(name, label, options, value, take, width, words):
@@ -86,14 +73,7 @@ def pick_token(name, label, count, value, tokens):
         pick(name, label, list(range(count)), value, choose_cell, 170, words.__getitem__)
         return
     key = f"follow_{name}"
-    value = st.session_state.get("typed_view", {}).get(key, value)
-    field(number_field, label, key, value, choose_token, (name, count), width=170)
-
-
-def chosen(trace):
-    from mha_viz.analysis import choose
-
-    return choose(trace, looking().view)
+    field(number_field, label, key, typed_or(key, value), choose_token, (name, count), width=170)
 
 
 def choose_head(head):
@@ -131,7 +111,7 @@ def cell_asked():
 @fragment(key="stage")
 def stage():
     """The step that is shown, and the way to the others."""
-    looked = current()
+    looked = current(UNCHANGED)
     trace = looked.trace
     walked = walked_now(trace)
     step = step_of(walked)
@@ -172,9 +152,10 @@ def left_out(walked):
 
 
 def walked_now(trace):
+    from mha_viz.analysis import choose
     from mha_viz.analysis.walkthrough import walk
 
-    choice, together = chosen(trace), looking().display.walk.together
+    choice, together = choose(trace, looking().view), looking().display.walk.together
     return walk(trace, choice.item, None if together else choice.head, choice.query, choice.key, choice.head)
 
 
@@ -203,13 +184,8 @@ def ways(steps, step):
 def either(name, words, value):
     """One of a few values of the field ``name``, a button each: a control of several would keep the arrow keys to itself."""
     for option, label in words.items():
-        st.button(
-            label,
-            key=f"{name}_{option}",
-            type="primary" if option == value else "secondary",
-            on_click=heard(change),
-            kwargs={name: option},
-        )
+        kind = "primary" if option == value else "secondary"
+        st.button(label, key=f"{name}_{option}", type=kind, on_click=heard(change), kwargs={name: option})
 
 
 def go(steps, number):

@@ -7,8 +7,8 @@ from functools import partial
 import streamlit as st
 
 from mha_viz.app import task
-from mha_viz.app.drawing import CHOICES, PICTURE, draw, field, heard
-from mha_viz.app.parts.toolbar import change, change_all, show
+from mha_viz.app.drawing import CHOICES, draw, field, heard
+from mha_viz.app.parts.toolbar import change, change_all, listed, typed_or
 from mha_viz.app.session import looking
 from mha_viz.app.visitor import visitor
 from mha_viz.core.memory import memory, readable_size, too_long
@@ -31,19 +31,10 @@ def part(shape):
     """Which queries and keys of maps of this shape are in sight, and what stands for a block of them."""
     view = looking().view
     for name, side in (("rows", "queries"), ("columns", "keys")):
-        held = st.session_state.get("typed_view", {}).get(name, ", ".join(map(str, getattr(view, name) or ())))
-        field(
-            st.text_input,
-            side,
-            f"view_{name}",
-            held,
-            take_span,
-            (name, shape),
-            placeholder="all",
-            help=f"The first of them, and one beyond the last, as in “0, 128”. Up to {CELLS} are shown each, more in blocks. Empty: all.",
-        )
-    how = {"label_visibility": "visible", "horizontal": True, "options": list(POOLINGS), "format_func": POOLING_WORDS.get}
-    show("pooling", st.radio, "a block shows", view.pooling, rerun=PICTURE, **how)
+        held = typed_or(name, ", ".join(map(str, getattr(view, name) or ())))
+        about = f"The first of them, and one beyond the last, as in “0, 128”. Up to {CELLS} are shown each, more in blocks. Empty: all."
+        field(st.text_input, side, f"view_{name}", held, take_span, (name, shape), placeholder="all", help=about)
+    listed("pooling", st.radio, "a block shows", view.pooling, POOLINGS, POOLING_WORDS, horizontal=True)
 
 
 def take_span(text, name, shape):

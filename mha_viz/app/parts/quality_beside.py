@@ -16,7 +16,7 @@ PLACE = "save_quality"  # of its popover: the page has another one
 
 def quality_beside():
     """What head counts do to a task that is trained, in one picture with what they cost."""
-    from mha_viz.studies.quality import ASKED, shipped, shipped_tasks, short
+    from mha_viz.studies.quality import ASKED, quality_json, shipped, shipped_tasks, short
 
     found = task("quality")
     st.html("<h3 class='part'>Quality beside it</h3>")
@@ -53,7 +53,7 @@ def quality_beside():
             about = "Every outcome and every time, with the recipe, the machine and the command that does the same."
             st.download_button(
                 "Save the numbers",
-                lambda: text_of(quality),
+                lambda: quality_json(quality),
                 f"quality-{trial.task}.json",
                 "application/json",
                 key="quality_numbers",
@@ -67,12 +67,6 @@ def train_it(trial):
     from mha_viz.studies.quality import Quality, study
 
     begin("quality", Quality(trial), study(trial), alone=True)
-
-
-def text_of(quality):
-    from mha_viz.studies.quality import quality_json
-
-    return quality_json(quality)
 
 
 def pictured(quality, name):

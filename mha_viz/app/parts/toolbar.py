@@ -28,22 +28,21 @@ WEIGHTING_HELP = {
 COLOR_WORDS = {"ink": "ink", "viridis": "Viridis", "cividis": "Cividis", "grey": "grey"}
 
 
+def choose_item(trace, item, width, wide, label_visibility="collapsed", rerun=PICTURE):
+    """The choice of a batch item, ``wide`` where items are parts of a whole and have names."""
+    parts = trace.tokens.parts
+    options = {"options": list(range(trace.shape[0])), "width": width if parts is None else wide}
+    words = str if parts is None and label_visibility == "visible" else trace.tokens.item_name
+    show("item", st.selectbox, "batch item", item, label_visibility, rerun, format_func=words, **options)
+
+
 def toolbar(trace, view, save, can_change=True, part=None):
     """Draw the controls; ``save()`` draws what is in the popover of that name, ``part()`` what says which part of a long map is in sight,
     where it is one. ``can_change`` offers to change the layer that is shown."""
     N, H = trace.shape[:2]
     item = view.item if view.item < N else 0
     with st.container(horizontal=True, vertical_alignment="center", key="toolbar"):
-        show(
-            "item",
-            st.selectbox,
-            "batch item",
-            item,
-            rerun=PICTURE,
-            options=list(range(N)),
-            format_func=trace.tokens.item_name,
-            width=124 if trace.tokens.parts is None else 250,
-        )
+        choose_item(trace, item, 124, 250)
         words = orders()
         show("order", st.selectbox, "order", view.order, rerun=PICTURE, options=list(words), format_func=words.get, width=152)
         comparing = view.pinned is not None  # which has one picture of its own
@@ -89,16 +88,7 @@ def orders():
 def subset(view, H):
     every = list(range(H))
     shown = every if view.heads is None else [head for head in view.heads if head < H] or every
-    show(
-        "heads",
-        st.pills,
-        "heads shown",
-        shown,
-        rerun=PICTURE,
-        options=every,
-        selection_mode="multi",
-        label_visibility="visible",
-    )
+    show("heads", st.pills, "heads shown", shown, "visible", PICTURE, options=every, selection_mode="multi")
     st.button(f"all {H} heads", on_click=heard(change_all), kwargs={"heads": None})
 
 
@@ -107,52 +97,23 @@ def scale(trace, view):
 
     missing = {name: why_not_weighted(trace, name) for name in WEIGHTINGS}
     there = [name for name, reason in missing.items() if reason is None]
-    show(
-        "weighting",
-        st.radio,
-        "cells",
-        view.weighting if view.weighting in there else "weights",
-        rerun=STAGE,
-        options=there,
-        format_func=WEIGHTING_WORDS.get,
-        label_visibility="visible",
-        disabled=len(there) == 1,
-        help=" ".join(
-            about if name in there else f"Not here, {WEIGHTING_WORDS[name]}: {missing[name]}."
-            for name, about in WEIGHTING_HELP.items()
-        ),
+    weighting = view.weighting if view.weighting in there else "weights"
+    about = " ".join(
+        help if name in there else f"Not here, {WEIGHTING_WORDS[name]}: {missing[name]}."
+        for name, help in WEIGHTING_HELP.items()
     )
-    show(
-        "scale",
-        st.radio,
-        "colours",
-        view.scale,
-        rerun=PICTURE,
-        options=list(SCALES),
-        format_func=SCALE_WORDS.get,
-        label_visibility="visible",
-    )
+    alone = {"disabled": len(there) == 1, "help": about}
+    listed("weighting", st.radio, "cells", weighting, there, WEIGHTING_WORDS, rerun=STAGE, **alone)
+    listed("scale", st.radio, "colours", view.scale, SCALES, SCALE_WORDS)
     set_now = "" if view.limits is None else ", ".join(f"{limit:g}" for limit in view.limits)
-    show(
-        "limits",
-        st.text_input,
-        "limits",
-        set_now,
-        rerun=PICTURE,
-        placeholder="automatic",
-        label_visibility="visible",
-        help="The weights at which the colours begin and end, as in “0, 0.5”: a colour then means the same in every picture.",
-    )
-    show(
-        "colors",
-        st.selectbox,
-        "colour map",
-        view.colors,
-        rerun=PICTURE,
-        options=list(COLORS),
-        format_func=COLOR_WORDS.get,
-        label_visibility="visible",
-    )
+    about = "The weights at which the colours begin and end, as in “0, 0.5”: a colour then means the same in every picture."
+    show("limits", st.text_input, "limits", set_now, "visible", PICTURE, placeholder="automatic", help=about)
+    listed("colors", st.selectbox, "colour map", view.colors, COLORS, COLOR_WORDS)
+
+
+def listed(name, widget, label, value, options, words, rerun=PICTURE, **more):
+    """A choice of one of a few ``options``, each told by its ``words``, under its label."""
+    show(name, widget, label, value, "visible", rerun, options=list(options), format_func=words.get, **more)
 
 
 def popover(label, name, draw, *args):
@@ -166,8 +127,14 @@ def popover(label, name, draw, *args):
 def show(name, widget, label, value, label_visibility="collapsed", rerun=None, **options):
     """The control of the Display's field ``name``, holding ``value``, or what was typed there and breaks a rule. A change draws its own
     fragment anew, or those of ``rerun``."""
-    value = st.session_state.get("typed_view", {}).get(name, value)
-    field(widget, label, f"view_{name}", value, read, (name, rerun), label_visibility=label_visibility, **options)
+    field(
+        widget, label, f"view_{name}", typed_or(name, value), read, (name, rerun), label_visibility=label_visibility, **options
+    )
+
+
+def typed_or(name, value):
+    """What was typed into the control ``name`` of the view and breaks a rule; ``value`` where nothing does."""
+    return st.session_state.get("typed_view", {}).get(name, value)
 
 
 def either(name, value, options, words, disabled=False):

@@ -90,6 +90,12 @@ def test_saved_numbers_are_opened(monkeypatch):
     assert not at.exception and held(at)["profile_num_heads"] == "1, 2" and pictured(at)
 
 
+def test_a_file_of_something_else_says_what_it_must_hold():
+    at = page()
+    at.get("file_uploader")[0].upload("other.json", b'{"a": 1}', "application/json").run()
+    assert not at.exception and "there is no 'profile' in it" in " ".join(errors(at))
+
+
 def test_quality_stands_beside_it_and_a_short_version_is_trained_here(monkeypatch):
     at = page()
     said = page_text(at)

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from mha_viz.app.parts.messages import spelled_change
 from mha_viz.app.session import OF_LAYER
+from mha_viz.app.state import Form
 from mha_viz.core.maps import trace_of_maps
 from mha_viz.core.rules import Wrong, fraction
 from mha_viz.settings.rules import Ruled, choice, counts, flag, number, optional, ruled, several, typed_words
@@ -103,34 +105,58 @@ def test_every_page_of_a_layer_offers_it_and_has_a_widget_for_each_field(page):
     assert (held(at)["whole"], held(at)["part"], held(at)["tick"], held(at)["poem"]) == (4, 0.25, False, "a b")
 
 
-@pytest.mark.parametrize(
-    ("field", "put", "spelled"),
-    [
-        ("whole", 6, "6"),
-        ("part", 0.5, "0.5"),
-        ("tick", True, "1"),
-        ("few", "right", "right"),
-        ("many", "random", "random"),
-        ("digits", 4, "4"),
-        ("name", "a name", "a name"),
-        ("poem", "a b\nc", "a b\nc"),
-        ("list", "4, 3", "3,4"),
-        ("ends", "0.125, 0.12345678", "0.125,0.12345678"),
-        ("names", "three, four", "three,four"),
-        ("counted", "1, 0, 2", "1,0,2"),
-        ("whole_or_none", 3, "3"),
-        ("none_or_whole", None, ""),
-        ("part_or_none", 0.5, "0.5"),
-        ("tick_or_none", False, "0"),
-        ("few_or_none", "left", "left"),
-        ("many_or_none", "peaked", "peaked"),
-        ("none_or_many", "—", ""),
-        ("name_or_none", "a name", "a name"),
-        ("poem_or_none", "a b\nc", "a b\nc"),
-        ("list_or_none", "4, 3", "3,4"),
-        ("ends_or_none", "", ""),
-    ],
+SET = [
+    ("whole", 6, "6"),
+    ("part", 0.5, "0.5"),
+    ("tick", True, "1"),
+    ("few", "right", "right"),
+    ("many", "random", "random"),
+    ("digits", 4, "4"),
+    ("name", "a name", "a name"),
+    ("poem", "a b\nc", "a b\nc"),
+    ("list", "4, 3", "3,4"),
+    ("ends", "0.125, 0.12345678", "0.125,0.12345678"),
+    ("names", "three, four", "three,four"),
+    ("counted", "1, 0, 2", "1,0,2"),
+    ("whole_or_none", 3, "3"),
+    ("none_or_whole", None, ""),
+    ("part_or_none", 0.5, "0.5"),
+    ("tick_or_none", False, "0"),
+    ("few_or_none", "left", "left"),
+    ("many_or_none", "peaked", "peaked"),
+    ("none_or_many", "—", ""),
+    ("name_or_none", "a name", "a name"),
+    ("poem_or_none", "a b\nc", "a b\nc"),
+    ("list_or_none", "4, 3", "3,4"),
+    ("ends_or_none", "", ""),
+]
+BY_WIDGET = (
+    "whole",
+    "tick",
+    "few",
+    "many",
+    "name",
+    "poem",
+    "list",
+    "none_or_whole",
+    "tick_or_none",
+    "few_or_none",
+    "none_or_many",
 )
+
+
+@pytest.mark.parametrize(("field", "put", "spelled"), SET)
+def test_each_type_goes_through_the_address(field, put, spelled):
+    form, again = Form(Every), Form(Every)
+    form.put(field, None if put == "—" else put)
+    assert form.address() == {field: spelled} and form.settings() != Every()
+    assert again.read(form.address()) == []
+    assert again.settings() == form.settings()
+    form.reset(field)
+    assert form.address() == {} and form.settings() == Every()
+
+
+@pytest.mark.parametrize(("field", "put", "spelled"), [one for one in SET if one[0] in BY_WIDGET])
 def test_each_field_changes_the_address_and_the_picture_and_comes_back(field, put, spelled):
     at = opened(source="every")
     before, first = drawn(at), held(at)[field]
@@ -145,22 +171,35 @@ def test_each_field_changes_the_address_and_the_picture_and_comes_back(field, pu
     assert at.query_params == {"source": "every"} and drawn(at) == before
 
 
+WRONG = [
+    ("whole", 1, "a whole number from 2 to 64", "whole = 2"),
+    ("whole", None, "a whole number from 2 to 64", "whole = 4"),
+    ("whole", "1,5", "a whole number from 2 to 64", "whole = 2"),
+    ("part", 1.5, "a probability, from 0 to 1", "part = 1"),
+    ("poem", "", "at least one word", "poem = a b"),
+    ("list", "0, 3", "1 or more", "list = 1,3"),
+    ("ends", "0.1", "two shares", "ends = 0.1,0.9"),
+    ("names", "1, 2", "must be words", "names = one,two"),
+    ("counted", "-1", "0 or more", "counted = 0"),
+    ("whole_or_none", 9, "from 1 to 8", "whole_or_none = 8"),
+    ("part_or_none", -1, "from 0 to 1", "part_or_none = 0"),
+    ("list_or_none", "a", "whole numbers", "list_or_none = 1"),
+]
+
+
+@pytest.mark.parametrize(("field", "put", "rule", "offered"), [one for one in WRONG if one[1] is not None])
+def test_a_wrong_value_of_each_type_has_its_rule_and_a_right_one_near(field, put, rule, offered):
+    form = Form(Every)
+    form.put(field, put)
+    with pytest.raises(Wrong, match=rule) as caught:
+        form.settings()
+    right = next(right for right in caught.value.nearest if spelled_change(right).replace("\\", "").startswith(offered))
+    form.change(**right)
+    assert isinstance(form.settings(), Every)
+
+
 @pytest.mark.parametrize(
-    ("field", "put", "rule", "offered"),
-    [
-        ("whole", 1, "a whole number from 2 to 64", "whole = 2"),
-        ("whole", None, "a whole number from 2 to 64", "whole = 4"),
-        ("whole", "1,5", "a whole number from 2 to 64", "whole = 2"),
-        ("part", 1.5, "a probability, from 0 to 1", "part = 1"),
-        ("poem", "", "at least one word", "poem = a b"),
-        ("list", "0, 3", "1 or more", "list = 1,3"),
-        ("ends", "0.1", "two shares", "ends = 0.1,0.9"),
-        ("names", "1, 2", "must be words", "names = one,two"),
-        ("counted", "-1", "0 or more", "counted = 0"),
-        ("whole_or_none", 9, "from 1 to 8", "whole_or_none = 8"),
-        ("part_or_none", -1, "from 0 to 1", "part_or_none = 0"),
-        ("list_or_none", "a", "whole numbers", "list_or_none = 1"),
-    ],
+    ("field", "put", "rule", "offered"), [one for one in WRONG if one[:2] in (("whole", None), ("part", 1.5), ("list", "0, 3"))]
 )
 def test_a_wrong_value_is_told_and_a_button_mends_it(field, put, rule, offered):
     at = opened(source="every", tick="1")

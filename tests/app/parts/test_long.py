@@ -113,7 +113,7 @@ def test_every_view_of_whole_maps_is_there(view):
 def test_maps_with_dropout_are_not_made_whole():
     at = opened(**SIZE, seed="110", training="1", dropout="0.1")
     assert not at.exception and "draws dropout for every weight" in at.error[0].value
-    press(at, "training = off")
+    press(at, "training off")
     assert not at.error and heads(at) == EVERY
 
 
