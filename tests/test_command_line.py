@@ -30,7 +30,7 @@ def started(monkeypatch, tmp_path):
 
 def test_the_app_is_served_on_a_port(started):
     main(["run", "--port", "8600"])
-    assert started["arguments"][0] == sys.executable and started["arguments"][3] == "run"
+    assert started["arguments"][0] == sys.executable and started["arguments"][4] == "run"
     assert started["arguments"][-1] == "--server.port=8600"
     assert FILE not in started["environment"]
 

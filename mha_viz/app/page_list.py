@@ -1,6 +1,7 @@
 """The pages of the app, in the order of their links. A new page is its file in ``pages``, and a line here."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -30,3 +31,9 @@ LISTED = (
     Page("about", "About"),
 )
 FIRST = "explore"  # the page that the bare address opens
+ICON = Path(__file__).with_name("icon.svg")
+
+
+def file_of(page: str) -> Path:
+    """The file of a page, by its name. Streamlit knows pages by their files, wherever the app's script is."""
+    return Path(__file__).parent / "pages" / f"{page}.py"

@@ -11,7 +11,7 @@ import streamlit as st
 from mha_viz.app import drawing
 from mha_viz.app.drawing import uninterrupted
 from mha_viz.app.fragment import fragment
-from mha_viz.app.page_list import LISTED
+from mha_viz.app.page_list import LISTED, file_of
 from mha_viz.app.state import Looking, Place
 from mha_viz.app.task import end, going
 from mha_viz.components import stepper
@@ -127,7 +127,7 @@ def links():
 
 def link(page, title, **options):
     """A link to a page as it was left."""
-    st.page_link(f"mha_viz/app/pages/{page}.py", label=title, query_params=unnamed(address_now(page), page), **options)
+    st.page_link(file_of(page), label=title, query_params=unnamed(address_now(page), page), **options)
 
 
 def address_now(page):

@@ -2,21 +2,13 @@
 
 import os
 import socket
-import sys
 from pathlib import Path
 
 from mha_viz.commands.options import whole_number
 from mha_viz.core.rules import Wrong
 from mha_viz.settings.environment import CLASS, FILE, MODELS_FOLDERS
+from mha_viz.settings.start import server_command
 
-APP = Path(__file__).parents[2] / "app.py"
-STREAMLIT = """
-try:
-    from streamlit.web.cli import main
-    main(prog_name="streamlit")
-except KeyboardInterrupt:  # while it is being imported: later it stops by itself
-    raise SystemExit(130)
-"""
 PORT, MOST = 8501, 65_535
 ABOUT = "serve the app on this machine and print its address"
 
@@ -55,9 +47,8 @@ def run(options):
 
         look(options.file.name, options.file)
         os.environ[FILE] = str(options.file.absolute())
-    os.chdir(APP.parent)  # where Streamlit finds .streamlit/config.toml: local address, no usage statistics
-    command = [sys.executable, "-c", STREAMLIT, "run", str(APP), f"--server.port={options.port}"]
-    os.execv(sys.executable, command)
+    command = server_command(options.port)
+    os.execv(command[0], command)
 
 
 def check_port(port):

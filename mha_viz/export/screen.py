@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,9 +17,9 @@ from mha_viz.core.rules import Wrong
 from mha_viz.export.browser import Browser
 from mha_viz.export.figure import Figure
 from mha_viz.settings.environment import MODELS_FOLDERS
+from mha_viz.settings.start import server_command
 from mha_viz.sources.pretrained import names_folder
 
-ROOT = Path(__file__).parents[2]
 HIGH = 0.625  # of the width: a window of 1440 × 900
 PATIENCE = 60  # seconds for the app to start
 
@@ -51,9 +50,8 @@ def served(models_folder: str = "") -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py"), f"--server.port={port}"]
     environment = os.environ | {MODELS_FOLDERS: models_folder}
-    server = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    server = subprocess.Popen(server_command(port), env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     url, began = f"http://localhost:{port}", time.monotonic()
     try:
         while not healthy(url):

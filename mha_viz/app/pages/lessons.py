@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from mha_viz.app.drawing import heard
+from mha_viz.app.page_list import file_of
 from mha_viz.app.parts.messages import say_error, say_notes
 from mha_viz.app.parts.shapes import chosen_number
 from mha_viz.app.picture import theme
@@ -115,7 +116,7 @@ def shown(lesson, asked):
     with st.container(horizontal=True, key="lesson_more"):
         if lesson.page:
             st.page_link(
-                f"mha_viz/app/pages/{lesson.page}.py",
+                file_of(lesson.page),
                 label=f"Continue in {PAGES.get(lesson.page, PAGES['explore'])}",
                 icon=":material/arrow_forward:",
                 query_params=lesson.address(),

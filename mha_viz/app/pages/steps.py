@@ -9,6 +9,7 @@ from mha_viz.app.fragment import fragment
 from mha_viz.app.looked_at import UNCHANGED, begin_whole, current, file_name, say_what_is_wrong, to_save
 from mha_viz.app.looked_at import told as told_of_layer
 from mha_viz.app.number_field import number_field, typed
+from mha_viz.app.page_list import file_of
 from mha_viz.app.parts.save import OnScreen, keep_for_saving, save
 from mha_viz.app.parts.shapes import token
 from mha_viz.app.parts.step_words import OF_HEAD, OF_KEY, SHORT, STAGES, formulas, symbols, told
@@ -253,9 +254,7 @@ def checks(walked):
     st.markdown("\n".join(["| verdict | check | what was compared | figure | limit |", "|---|---|---|---|---|", *lines]))
 
     more = "More checks, of the whole layer: padding, causality, gradients, dropout, the fast path"
-    st.page_link(
-        "mha_viz/app/pages/validate.py", label=more, icon=":material/fact_check:", query_params=st.session_state.address
-    )
+    st.page_link(file_of("validate"), label=more, icon=":material/fact_check:", query_params=st.session_state.address)
 
 
 def written(number):
