@@ -1,12 +1,12 @@
 # make run: the app; make run ARGS="--class --port 8600" passes options on.  make models: what it needs for pretrained models, once.
-#  make test: every test.  make test-models: those that run such models.
+#  make test: every test.  make test-models: those that run such models.  make test-wheel: the package, built and installed elsewhere.
 #  make bench: the figures that the README quotes.  make pictures: its pictures.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 export OMP_WAIT_POLICY := PASSIVE
 
-.PHONY: run models test test-models bench pictures clean
+.PHONY: run models test test-models test-wheel bench pictures clean
 
 run: $(VENV)/run.stamp
 	$(BIN)/python -m mha_viz run $(ARGS)
@@ -22,6 +22,10 @@ models: $(VENV)/models.stamp
 
 test-models: $(VENV)/dev.stamp $(VENV)/models.stamp
 	$(BIN)/python -m pytest tests/models tests/browser/test_pretrained.py
+
+# The wheel as somebody else has it, in an environment of its own and an empty folder; it borrows the libraries of this one.
+test-wheel: $(VENV)/dev.stamp
+	$(BIN)/python -m pytest tests/installed.py
 
 bench: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.bench

