@@ -9,61 +9,72 @@
 A picture of plain arrays says below what was taken for what.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Unpack
 
 import plotly.graph_objects as go
 
-from mha_viz.core.arrays import as_array
-from mha_viz.core.maps import CLOSE, trace_of_maps
 from mha_viz.core.memory import too_long
-from mha_viz.core.rules import Shape, Wrong, listed, of_kind
-from mha_viz.core.tokens import Tokens
-from mha_viz.core.trace import Trace
+from mha_viz.core.rules import Wrong, of_kind
+from mha_viz.export.attention import Attention, Texts, given
 from mha_viz.export.figure import Figure, figure_of
+from mha_viz.export.keywords import LOOKS, OfAverage, OfLayers, OfLines, OfMaps, OfPage, keywords
 from mha_viz.export.make import drawn, in_view
 from mha_viz.figures.theme import THEMES
 from mha_viz.figures.widths import width_of
 from mha_viz.settings import View
 from mha_viz.settings.display import DISPLAYED, OWNERS
 from mha_viz.settings.spelling import unknown
-from mha_viz.sources.axes import arranged, in_words, letters_of, looks_like_a_grid
-from mha_viz.sources.base import Source, layer_of
+from mha_viz.sources.base import layer_of
 from mha_viz.views import VIEWS
-from mha_viz.views.base import what_it_shows
+from mha_viz.views.base import OfAttention, view_of_attention, what_it_shows
 from mha_viz.views.shown import Shown
 
-LOOKS = (
-    "heads",
-    "theme",
-    "transparent",
-    "title",
-    "labels",
-    "bar",
-    "legend",
-    "values",
-    "font",
-)  # fields of Figure that a picture takes
 OF_LONG = ("pooling", "rows", "columns")  # fields of View that say something of long maps alone
 BELOW, EDGE = 13, 8  # px: the size of what stands below a picture, and how far it is from the side
-HOW = 'model(**inputs, output_attentions=True).attentions, the model loaded with attn_implementation="eager"'
 
 
-def __getattr__(name):
-    """The function that draws the view of this ``name``, where it is public."""
-    if name not in VIEWS or not VIEWS[name].public:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = (of_two if VIEWS[name].two else of_one)(VIEWS[name])
-    return value
+@keywords(OfPage)
+def page(
+    attention: Attention,
+    tokens: Texts | None = None,
+    key_tokens: Texts | None = None,
+    *,
+    axes: str | None = None,
+    layer: int = 0,
+    view: View | None = None,
+    width: float | None = None,
+    **how: Unpack[OfPage],
+) -> go.Figure:
+    """Draw attention as the app's page does: a strip of all heads above one head beside the average, or as ``how`` says.
+
+    ``arrangement`` is "pair", "all" or "one", and ``picture`` "maps" or "lines"; all else is as in ``heads``.
+
+    >>> import mha_viz as mv
+    >>> trace = mv.synthetic(mv.Settings(embed_dim=8, num_heads=4, seq_len=5, batch_size=1, padding=()))
+    >>> figure = mv.page(trace, arrangement="one", head=2)
+    >>> [tile["head"] for tile in figure.layout.meta["tiles"]]
+    [2]
+    """
+    return _drawn("page", None, attention, tokens, key_tokens, axes, layer, view, width, how)
 
 
-def of_one(kind):
-    """The function that draws a view of one attention."""
-
-    def draw(attention, tokens=None, key_tokens=None, *, axes=None, layer=0, view=None, width=None, **how):
-        return _drawn(kind, None, attention, tokens, key_tokens, axes, layer, view, width, how)
-
-    draw.__name__ = draw.__qualname__ = kind.name
-    draw.__doc__ = f"""{what_it_shows(kind)}
+@keywords(OfMaps)
+def heads(
+    attention: Attention,
+    tokens: Texts | None = None,
+    key_tokens: Texts | None = None,
+    *,
+    axes: str | None = None,
+    layer: int = 0,
+    view: View | None = None,
+    width: float | None = None,
+    **how: Unpack[OfMaps],
+) -> go.Figure:
+    """Draw every head as a map, all on one colour scale, and their average last.
 
     ``attention`` is a Trace, a Recording, the Run of a trained model, or attention weights after softmax: an array or tensor [N, H, L, S],
     [H, L, S] or [L, S], or a list of them, one per layer, of which ``layer`` is drawn. ``axes`` says which axis is which where they are
@@ -71,35 +82,212 @@ def of_one(kind):
     for stands below the picture. ``tokens`` name queries and keys: texts, or a list of texts per batch item; ``key_tokens`` the keys
     where these are another sequence.
 
-    ``width`` is in px, {kind.width:g} where None. What else there is to say: the fields of ``View`` (item, head, cell,
-    order, scale, limits, colors, …), and {", ".join(LOOKS)} as in ``Figure``. ``heads`` are numbers, "mean" among them for the
-    average. A ``view`` is where the fields that are not given come from. Raises Wrong for what cannot be drawn, with what to pass in
-    its place.
+    ``width`` is in px; where None it suits the picture, 1104 for several maps and 640 for one. ``how`` holds fields of ``View`` (item,
+    head, cell, order, scale, limits, colors, …) and, as in ``Figure``, theme, font, transparent, and what may be left out: title, labels,
+    bar, legend, values. ``heads`` are those that are drawn, by number and in this order, "mean" among them for the average. A ``view``
+    is where the fields that are not given come from.
+
+    Returns a ``go.Figure``; its ``layout.meta`` says what stands where. Raises Wrong for what cannot be drawn, with what to pass in its
+    place, and for a keyword that the picture would ignore.
+
+    >>> import mha_viz as mv
+    >>> pattern = [[[0.5, 0.5], [1.0, 0.0]], [[0.1, 0.9], [0.2, 0.8]]]  # [H, L, S]
+    >>> figure = mv.heads(pattern, ["the", "cat"], heads=[1, "mean"], colors="viridis")
+    >>> [tile["head"] for tile in figure.layout.meta["tiles"]], figure.layout.meta["read"]
+    ([1, None], 'Read as 2 heads × 2 queries × 2 keys; items averaged over heads are axes="N L S"')
     """
-    return draw
+    return _drawn("heads", None, attention, tokens, key_tokens, axes, layer, view, width, how)
 
 
-def of_two(kind):
-    """The function that draws a view that compares two attentions."""
+@keywords(OfMaps)
+def head(
+    attention: Attention,
+    tokens: Texts | None = None,
+    key_tokens: Texts | None = None,
+    *,
+    axes: str | None = None,
+    layer: int = 0,
+    view: View | None = None,
+    width: float | None = None,
+    **how: Unpack[OfMaps],
+) -> go.Figure:
+    """Draw one head as a map, the one that differs most from the average where ``head`` names none.
 
-    def draw(a, b, tokens=None, key_tokens=None, *, axes=None, layer=0, view=None, width=None, **how):
-        return _drawn(kind, a, b, tokens, key_tokens, axes, layer, view, width, how)
+    All else is as in ``heads``.
 
-    draw.__name__ = draw.__qualname__ = kind.name
-    draw.__doc__ = f"""{what_it_shows(kind)}
-
-    ``a`` and ``b`` hold attention each, and all else is as in ``heads``; ``axes`` are those of plain arrays.
+    >>> import mha_viz as mv
+    >>> figure = mv.head([[0.5, 0.5], [1.0, 0.0]], ["the", "cat"], labels=False, width=320)
+    >>> figure.layout.width, figure.data[0].z.tolist()
+    (320, [[0.5, 0.5], [1.0, 0.0]])
     """
-    return draw
+    return _drawn("head", None, attention, tokens, key_tokens, axes, layer, view, width, how)
 
 
-def _drawn(kind, a, attention, tokens, key_tokens, axes, layer, view, width, how):
-    looks = {key: how.pop(key) for key in LOOKS if key in how}
+@keywords(OfAverage)
+def average(
+    attention: Attention,
+    tokens: Texts | None = None,
+    key_tokens: Texts | None = None,
+    *,
+    axes: str | None = None,
+    layer: int = 0,
+    view: View | None = None,
+    width: float | None = None,
+    **how: Unpack[OfAverage],
+) -> go.Figure:
+    """Draw the average of all heads as a map.
+
+    All else is as in ``heads``.
+
+    >>> import mha_viz as mv
+    >>> figure = mv.average([[[0.5, 0.5], [1.0, 0.0]], [[0.0, 1.0], [0.5, 0.5]]])
+    >>> figure.data[0].z.tolist()
+    [[0.25, 0.75], [0.75, 0.25]]
+    """
+    return _drawn("average", None, attention, tokens, key_tokens, axes, layer, view, width, how)
+
+
+@keywords(OfMaps)
+def pair(
+    attention: Attention,
+    tokens: Texts | None = None,
+    key_tokens: Texts | None = None,
+    *,
+    axes: str | None = None,
+    layer: int = 0,
+    view: View | None = None,
+    width: float | None = None,
+    **how: Unpack[OfMaps],
+) -> go.Figure:
+    """Draw one head as a map beside the average of all, the one that differs most from it where ``head`` names none.
+
+    All else is as in ``heads``.
+
+    >>> import mha_viz as mv
+    >>> run = mv.trained(mv.Trained("look-both-ways-2", batch_size=1))
+    >>> figure = mv.pair(run, head=1, theme="dark")
+    >>> [tile["head"] for tile in figure.layout.meta["tiles"]]
+    [1, None]
+    """
+    return _drawn("pair", None, attention, tokens, key_tokens, axes, layer, view, width, how)
+
+
+@keywords(OfLines)
+def lines(
+    attention: Attention,
+    tokens: Texts | None = None,
+    key_tokens: Texts | None = None,
+    *,
+    axes: str | None = None,
+    layer: int = 0,
+    view: View | None = None,
+    width: float | None = None,
+    **how: Unpack[OfLines],
+) -> go.Figure:
+    """Draw heads as lines from queries to keys, wider and darker for more weight: one head beside the average, or those that are named.
+
+    ``arrangement`` "all" draws every head, "one" the chosen one alone; all else is as in ``heads``.
+
+    >>> import mha_viz as mv
+    >>> figure = mv.lines([[[0.5, 0.5], [1.0, 0.0]], [[0.1, 0.9], [0.2, 0.8]]], ["the", "cat"], head=1)
+    >>> [panel["head"] for panel in figure.layout.meta["panels"]]
+    [1, None]
+    """
+    return _drawn("lines", None, attention, tokens, key_tokens, axes, layer, view, width, how)
+
+
+@keywords(OfMaps)
+def difference(
+    a: Attention,
+    b: Attention,
+    tokens: Texts | None = None,
+    key_tokens: Texts | None = None,
+    *,
+    axes: str | None = None,
+    layer: int = 0,
+    view: View | None = None,
+    width: float | None = None,
+    **how: Unpack[OfMaps],
+) -> go.Figure:
+    """Draw one head of ``a`` and of ``b``, and what changed from A to B; above them the change of every head.
+
+    ``a`` and ``b`` hold attention each; ``axes`` and ``tokens`` are those of plain arrays. All else is as in ``heads``.
+
+    >>> import mha_viz as mv
+    >>> trace = mv.synthetic(mv.Settings(embed_dim=8, num_heads=2, seq_len=4, batch_size=1, padding=()))
+    >>> figure = mv.difference(trace, mv.changed(trace, mv.Intervention(off={1: "uniform"})), head=1)
+    >>> [tile["source"] for tile in figure.layout.meta["tiles"]]
+    ['difference', 'difference', 'a', 'b', 'difference']
+    """
+    return _drawn("difference", a, b, tokens, key_tokens, axes, layer, view, width, how)
+
+
+@keywords(OfLayers)
+def layers(
+    attention: Attention,
+    tokens: Texts | None = None,
+    key_tokens: Texts | None = None,
+    *,
+    axes: str | None = None,
+    layer: int = 0,
+    view: View | None = None,
+    width: float | None = None,
+    **how: Unpack[OfLayers],
+) -> go.Figure:
+    """Draw every head of every layer as a small map, a row per layer.
+
+    All else is as in ``heads``; ``layer`` is the one that is marked.
+
+    >>> import mha_viz as mv
+    >>> run = mv.trained(mv.Trained("induction", words="<bos> m a r c h i n g m a r c h"))
+    >>> figure = mv.layers(run)
+    >>> len(figure.layout.meta["tiles"])
+    8
+    """
+    return _drawn("layers", None, attention, tokens, key_tokens, axes, layer, view, width, how)
+
+
+if not TYPE_CHECKING:  # which would believe that there is a function of any name
+
+    def __getattr__(name: str) -> Callable[..., go.Figure]:
+        """A function as ``heads`` or ``difference`` is, for a public view that has none written out here."""
+        kind = VIEWS.get(name)
+        if kind is None or not kind.public:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+        def of_one(attention, tokens=None, key_tokens=None, *, axes=None, layer=0, view=None, width=None, **how):
+            return _drawn(name, None, attention, tokens, key_tokens, axes, layer, view, width, how)
+
+        def of_two(a, b, tokens=None, key_tokens=None, *, axes=None, layer=0, view=None, width=None, **how):
+            return _drawn(name, a, b, tokens, key_tokens, axes, layer, view, width, how)
+
+        draw = globals()[name] = of_two if kind.two else of_one
+        draw.__name__ = draw.__qualname__ = name
+        draw.__doc__ = f"{what_it_shows(kind)}\n\n    All else is as in ``heads``."
+        return draw
+
+
+def _drawn(
+    name: str,
+    a: Attention | None,
+    attention: Attention,
+    tokens: Texts | None,
+    key_tokens: Texts | None,
+    axes: str | None,
+    layer: int,
+    view: View | None,
+    width: float | None,
+    how: Mapping[str, object],
+) -> go.Figure:
+    """The picture of the view of this ``name``; where that compares two, ``a`` is the first."""
+    kind = view_of_attention(name)
+    looks = {key: value for key, value in how.items() if key in LOOKS}
+    how = {key: value for key, value in how.items() if key not in LOOKS}
     for key, value in how.items():
         _check_field(kind, key, value)
     figure = figure_of(looks | {"view": kind.name, "width": None if width is None else (width, "px")})
-    view = View() if view is None else of_kind("view", view, View)
-    view = replace(view, **{key: tuple(value) if isinstance(value, list) else value for key, value in how.items()}, layer=layer)
+    told: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in how.items()}
+    view = replace(View() if view is None else of_kind("view", view, View), **told, layer=layer)
     of, read = given(attention, tokens, key_tokens, axes)
     trace = layer_of(of, layer)
     whole = [key for key in OF_LONG if key in how and not too_long(trace)]
@@ -118,7 +306,7 @@ def _drawn(kind, a, attention, tokens, key_tokens, axes, layer, view, width, how
     return _said_below(spec, f"Read {said}", figure) if said else spec
 
 
-def _check_field(kind, name, value):
+def _check_field(kind: OfAttention, name: str, value: object) -> None:
     """Raises Wrong for a keyword that no picture has, or not this one, which would ignore it."""
     if name not in OWNERS:
         raise unknown(name, value, *DISPLAYED, Figure)
@@ -131,21 +319,7 @@ def _check_field(kind, name, value):
         raise Wrong(name, value, rule, [{name: None}])
 
 
-def given(attention, tokens=None, key_tokens=None, axes=None):
-    """(The Source of whatever holds attention, what its axes were taken for, or None); raises Wrong, with what to pass in its place, for
-    what holds none."""
-    attention = getattr(attention, "recording", attention)
-    traces = (attention,) if isinstance(attention, Trace) else getattr(attention, "traces", None)
-    if traces is None:
-        found, read = _layers(attention, axes, tokens)
-        return Source("attention maps", tuple(_of_maps(one, i, tokens, key_tokens) for i, one in enumerate(found))), read
-    for name, value in (("tokens", tokens), ("key_tokens", key_tokens), ("axes", axes)):
-        if value is not None:
-            raise Wrong(name, value, "is for plain arrays: a Trace knows its own.", [{name: None}])
-    return Source("recording", tuple(traces)), None
-
-
-def _said_below(figure, text, how):
+def _said_below(figure: go.Figure, text: str, how: Figure) -> go.Figure:
     """``figure`` with a line of ``text`` below it, in as many as it takes, and none where it has no title."""
     figure.layout.meta = {**(figure.layout.meta or {}), "read": text}
     if not how.title:
@@ -172,96 +346,3 @@ def _said_below(figure, text, how):
         yshift=-(bottom + more) + 4,
     )
     return figure
-
-
-def _layers(attention, axes, tokens):
-    """([N, H, L, S] maps of every layer, what their axes were taken for)."""
-    if attention is None:
-        raise Wrong("attention", None, f"must be weights. From transformers: {HOW}.")
-    for name in ("attentions", "encoder_attentions"):
-        if hasattr(attention, name):
-            rule = f"holds more than attention: pass outputs.{name}" + (
-                "." if getattr(attention, name) is not None else f", from {HOW}."
-            )
-            raise Wrong("attention", type(attention).__name__, rule)
-    if isinstance(attention, dict) or callable(attention):
-        rule = "holds no weights by itself: pass an array or tensor [H, L, S], or a list of them, one per layer; of a cache, one pattern."
-        raise Wrong("attention", type(attention).__name__, rule)
-    if isinstance(attention, list | tuple) and attention and not _is_numbers(attention):
-        if any(isinstance(one, list | tuple) and not _is_numbers(one) for one in attention):
-            rule = "is a list of lists, as generate() returns: pass the layers of one step, attentions[step]."
-            raise Wrong("attention", f"{len(attention)} lists", rule)
-        found = [_array(one) for one in attention]
-        if not all(one.ndim == 2 for one in found):  # else one map per head
-            read = [_axes(one, axes, tokens) for one in found]
-            whole = [array for arrays, _ in read for array in arrays]
-            texts = list(dict.fromkeys(text for _, text in read))
-            count = f"{len(whole)} layers × " if len(whole) > 1 else ""
-            return whole, count + (texts[0] if len(texts) == 1 else "maps of several shapes")
-    return _axes(_array(attention), axes, tokens)
-
-
-def _is_numbers(value):
-    """True for nested lists of numbers, however deep."""
-    while isinstance(value, list | tuple) and value:
-        value = value[0]
-    return isinstance(value, int | float)
-
-
-def _array(value):
-    if value is None:
-        raise Wrong("attention", None, f"holds None in place of a layer: the model kept no weights. {HOW} gives them.")
-    return as_array("attention", value)
-
-
-def _axes(array, axes, tokens):
-    """(A list of [N, H, L, S], what the axes were taken for), as ``axes`` say; without them as is usual, where nothing speaks against."""
-    if not 2 <= array.ndim <= 5 and axes is None:
-        rule = "must be weights [N, H, L, S], [H, L, S] or [L, S], or a list of them, one per layer."
-        raise Wrong("attention", Shape(array.shape), rule)
-    letters = letters_of(axes if axes is not None else _usual(array.shape, tokens), array.shape)
-    doubt = ""
-    if axes is None and letters == ("H", "L", "S") and array.shape[0] > 1:
-        doubt = '; items averaged over heads are axes="N L S"'
-    elif axes is None and letters == ("N", "H", "L", "S") and looks_like_a_grid(array.shape):
-        doubt = '; queries in a grid are axes="H L L S"'
-    return list(arranged(array, letters)), in_words(array.shape, letters) + doubt
-
-
-def _usual(shape, tokens):
-    """The usual letters of an array of this ``shape``; raises Wrong where it may be two things that look alike."""
-    if len(shape) == 5 and (shape[-3] == shape[-2] or shape[-2] != shape[-1]):
-        rule = (
-            "could be layers, or queries in a grid, and nothing in the shape tells. Say which axis is which with axes: N items, H heads, "
-            "L queries, S keys."
-        )
-        raise Wrong("attention", Shape(shape), rule, [{"axes": "N H L L S"}, {"axes": "layer N H L S"}])
-    named = len(tokens) if isinstance(tokens, list | tuple) or getattr(tokens, "ndim", 0) else 0
-    of_items = named == shape[0] > 1
-    if len(shape) == 3 and of_items and not any(isinstance(one, str) for one in tokens):
-        return "N L S"
-    return ("L S", "H L S", "N H L S", "layer N H L S")[len(shape) - 2]
-
-
-def _of_maps(weights, layer, tokens, key_tokens):
-    N, _, L, S = weights.shape
-    queries, keys = (_texts(name, value, N) for name, value in (("tokens", tokens), ("key_tokens", key_tokens)))
-    alike = key_tokens is None and L == S
-    try:
-        named = Tokens.of(N, L, S, queries, queries if alike else keys, one_sequence=alike)
-    except Wrong as wrong:
-        raise Wrong(wrong.argument.replace("query_", ""), wrong.value, wrong.rule, ()) from None
-    return trace_of_maps(weights, named, f"layer {layer}", max(CLOSE.values()))
-
-
-def _texts(argument, value, N):
-    """A list of texts per batch item, from that or from one list."""
-    if value is None:
-        return None
-    if hasattr(value, "dtype") and getattr(value.dtype, "kind", "i") not in "UO":
-        raise Wrong(
-            argument, type(value).__name__, "must be texts: tokenizer.convert_ids_to_tokens(ids) makes them of numbers."
-        )
-    value = listed(argument, value, "must be a list of texts, or one sequence of texts per batch item.")
-    value = [value] if all(isinstance(one, str) for one in value) else value
-    return list(value) * N if len(value) == 1 else value

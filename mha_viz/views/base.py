@@ -1,8 +1,8 @@
 """What a view is, and VIEWS, the registry of those that there are.
 
 A new view is one module: an instance of a subclass of ``OfAttention`` or ``OfResults``, which ``mha_viz.views`` lists. A subclass that
-leaves one of the pieces out cannot be made an instance. The page, ``export --view``, captions, the functions of a notebook and the list
-in the README know the view from then on.
+leaves one of the pieces out cannot be made an instance. The page, ``export --view``, captions and the list in the README know the view
+from then on; one that is public has a function of its name in ``mha_viz.export.notebook`` as well.
 """
 
 from __future__ import annotations
