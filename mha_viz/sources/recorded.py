@@ -109,10 +109,10 @@ def _fill(recording: Recording, run: Run, tokens: Given | None, finished: bool) 
     if run.watch and not run.watch.found:
         steps = max(run.watch.steps, 1)
         run.note(f"Nothing became NaN or infinite in {steps} step{'' if steps == 1 else 's'}.")
-        run.kept.clear()
-    elif finished and not (run.kept or run.watch or run.lost or run.wrong):
+        run.store.clear()
+    elif finished and not (run.store.calls or run.watch or run.lost or run.wrong):
         raise _nothing_recorded(run)
-    kept = sorted(run.kept, key=lambda call: call.order)
+    kept = sorted(run.store.calls, key=lambda call: call.order)
     named = None if tokens is None else _names(tokens, kept, strict=finished)
     traces, several = [], len({call.step for call in kept}) > 1
     for call in kept:

@@ -97,6 +97,18 @@ def gap(
     return float(off.max() / size.clamp_min(torch.finfo(heads.dtype).tiny)) if off.numel() else 0.0
 
 
+def zeroed(weights: Tensor, used: Tensor) -> bool:
+    """True where the values were multiplied with these weights, but with 0 in rows without a distribution."""
+    empty = weights.isnan().all(dim=-1, keepdim=True)
+    return bool(empty.any()) and alike(weights.masked_fill(empty, 0), used)
+
+
+def alike(weights: Tensor, used: Tensor) -> bool:
+    """True where the values were multiplied with these weights, as near as their dtypes tell."""
+    exact = used.dtype == weights.dtype and used.dtype in (torch.float32, torch.float64)
+    return torch.allclose(weights.float(), used.float(), rtol=0, atol=1e-6 if exact else 1e-2, equal_nan=True)
+
+
 def close(dtype: torch.dtype) -> float:
     """How far apart numbers that were computed in ``dtype`` may be, relative to the largest."""
     return CLOSE.get(dtype, 1e-4)

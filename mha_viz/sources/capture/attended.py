@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING
 
 import torch
 from torch.nn import functional as F
 
 from mha_viz.core.rules import Wrong
-from mha_viz.sources.capture.agreement import close, gap, gives_zero, rows_of, some_rows, weights_of
+from mha_viz.sources.capture.agreement import alike, close, gap, gives_zero, rows_of, some_rows, weights_of, zeroed
 from mha_viz.sources.capture.axes import Axis, Unclear, arranged, leaves
 from mha_viz.sources.capture.beneath import NoTokens
-from mha_viz.sources.capture.masks import FILLED, joined, of_floats, row_without_key, symbolic, together, version, with_sink
+from mha_viz.sources.capture.masks import row_without_key, version, with_sink
 from mha_viz.sources.capture.rows import tokens_of
-from mha_viz.sources.capture.scores import Scores, Sink, Weights
+from mha_viz.sources.capture.scores import Groups, Scores, Sink, Weights, mask_of
 from mha_viz.sources.capture.windows import windows_of
 
 if TYPE_CHECKING:
@@ -24,14 +24,9 @@ if TYPE_CHECKING:
 
     from mha_viz.core.mask import Mask
     from mha_viz.sources.capture.axes import Axes, Side, TensorAxis
-    from mha_viz.sources.capture.kept import Kept
-    from mha_viz.sources.capture.masks import Memory
+    from mha_viz.sources.capture.kept import Kept, Projection
     from mha_viz.sources.capture.rows import Rows
-    from mha_viz.sources.capture.run import Projection, Run
-
-
-T = TypeVar("T")
-Groups: TypeAlias = Sequence[Sequence[Axis]]  # the leaves of items, heads, queries and keys
+    from mha_viz.sources.capture.run import Run
 
 
 @dataclass(eq=False)
@@ -150,7 +145,7 @@ def keep(run: Run, attended: Attended, layout: str | None = None) -> None:
         items, heads, queries = _told(attended, layout) if layout else _found(run, attended)
         q, k, v, weights, used, result = _arranged(attended, items, heads, queries)
         groups = [items, heads, queries, list(attended.keys.leaves)]
-        mask = _mask(run.memory, attended.scores, groups, absorbs=weights is not None)
+        mask = mask_of(run.memory, attended.scores, groups, absorbs=weights is not None)
         extra: tuple[str, ...] = ()
         if attended.scores.sink is not None:
             extra = ("sink",)
@@ -182,9 +177,9 @@ def keep(run: Run, attended: Attended, layout: str | None = None) -> None:
                 weights.dtype
             )  # as they were before they were changed in place
         shown = weights.masked_fill((weights == 0).all(dim=-1, keepdim=True), torch.nan)  # flex_attention gives 0 to such rows
-        zero = used is not None and not extra and _zeroed(shown, used)
+        zero = used is not None and not extra and zeroed(shown, used)
         used = None if used is None or zero else _beside(used, len(extra))
-        used = None if used is None or _alike(_beside(shown[..., : mask.num_keys], len(extra)), used) else used
+        used = None if used is None or alike(_beside(shown[..., : mask.num_keys], len(extra)), used) else used
         maps = shown if used is not None or not _tells(run, attended.scores, q, k, mask, shown, name) else None
         if used is not None:
             _say_changed(run, softmax, name)
@@ -266,17 +261,6 @@ def _rows(run: Run, attended: Attended, items: list[Axis], heads: list[Axis], qu
         *tokens_of(of_k, *attended.k, items, heads, list(attended.keys.leaves)),
     )
     return replace(found, parts=windows_of(of_q, attended.q[1], items, heads, queries, N))
-
-
-def _zeroed(weights: Tensor, used: Tensor) -> bool:
-    """True where the values were multiplied with these weights, but with 0 in rows without a distribution."""
-    empty = weights.isnan().all(dim=-1, keepdim=True)
-    return bool(empty.any()) and _alike(weights.masked_fill(empty, 0), used)
-
-
-def _alike(weights: Tensor, used: Tensor) -> bool:
-    exact = used.dtype == weights.dtype and used.dtype in (torch.float32, torch.float64)
-    return torch.allclose(weights.float(), used.float(), rtol=0, atol=1e-6 if exact else 1e-2, equal_nan=True)
 
 
 def _say_changed(run: Run, weights: Weights, name: str) -> None:
@@ -372,32 +356,6 @@ def _times(q: Tensor, scores: Scores, groups: Groups) -> Tensor:
             return q
         q = (q * factor).to(q.dtype)
     return q
-
-
-def _mask(memory: Memory, scores: Scores, groups: Groups, absorbs: bool) -> Mask:
-    """The Mask of the scores, for the leaves of N, H, L and S; ``absorbs`` says that masks are added in the dtype of the scores."""
-    L, S = (math.prod(leaf.size for leaf in group) for group in groups[2:])
-    places = {leaf: place for place, leaf in enumerate(leaf for group in groups for leaf in group)}
-    sizes = tuple(tuple(leaf.size for leaf in group) for group in groups)
-
-    def remembered(make: Callable[..., T], tensor: Tensor, axes: Axes, *how: float) -> T:
-        arrangement = tuple(tuple(places.get(leaf) for leaf in leaves([axis])) for axis in axes)
-        return memory.of(tensor, (make, how, arrangement, sizes), lambda: make(arranged(tensor, axes, groups), L, S, *how))
-
-    filled = [remembered(_mask_of_bools, *hidden[:3]) for hidden in scores.hidden if hidden[3] > float("-inf")]
-    found = [joined(filled, FILLED)] if filled else []
-    found += [remembered(_mask_of_bools, *hidden[:3]) for hidden in scores.hidden if hidden[3] == float("-inf")]
-    for tensor, axes, factor in scores.bias:
-        found += remembered(_masks_of_floats, tensor, axes, factor, absorbs and tensor.dtype == torch.float16)
-    return together([symbolic(L, S), *scores.rules, *found], scores.product.sides[0][0].dtype)
-
-
-def _mask_of_bools(mask: Tensor, L: int, S: int, shown: bool) -> Mask:
-    return symbolic(L, S, mask.bool() != shown)
-
-
-def _masks_of_floats(added: Tensor, L: int, S: int, factor: float, absorbs: bool) -> tuple[Mask, ...]:
-    return of_floats(added * factor if factor != 1 else added, L, S, absorbs=absorbs)
 
 
 def _tells(run: Run, scores: Scores, q: Tensor, k: Tensor, mask: Mask, weights: Tensor, name: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 import torch
@@ -65,6 +65,12 @@ def plain(tensor: torch.Tensor, axes: Iterable[TensorAxis] | None = None) -> Sid
     return inner, [*levels, *axes]
 
 
+def repeated(tensor: torch.Tensor, axes: Axes, heads: int | None) -> Side:
+    """``tensor`` [N, G, S, …] with its ``axes``, plain, its axis of heads repeated to ``heads``; as it is where None."""
+    tensor, axes = plain(tensor, axes)
+    return (tensor if heads is None else tensor.repeat_interleave(heads // tensor.shape[-3], dim=-3)), axes
+
+
 @overload
 def alone(tensor: torch.Tensor) -> torch.Tensor: ...
 @overload
@@ -102,6 +108,16 @@ def mapped(function: Callable[..., T], *tensors: torch.Tensor | None) -> tuple[T
 def has_numbers(tensor: torch.Tensor) -> bool:
     """False for a tensor that is a shape only."""
     return not (tensor.is_meta or is_fake(tensor))
+
+
+def in_backward() -> bool:
+    """True while gradients are computed, in this thread."""
+    return torch._C._current_graph_task_id() != -1
+
+
+def eager(compiled: bool) -> AbstractContextManager[None]:
+    """While it lasts a ``compiled`` model runs as it was written."""
+    return torch.compiler.set_stance("force_eager") if compiled else nullcontext()
 
 
 @functools.cache

@@ -1,8 +1,8 @@
-"""Calls of attention that are kept, and which of them a person wants."""
+"""Calls of attention that are kept, what they take, and which of them a person wants."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -11,15 +11,19 @@ import numpy as np
 import torch
 
 from mha_viz.core.rules import Wrong, whole
+from mha_viz.sources.capture.masks import version
 from mha_viz.sources.capture.rows import Rows
 
 if TYPE_CHECKING:
     from jaxtyping import Bool
+    from torch import Tensor
 
     from mha_viz.core.call import WithoutKey
     from mha_viz.core.mask import Mask
 
 
+Projection: TypeAlias = "tuple[Tensor, Tensor | None]"  # weight [E, H·D], bias [E]
+ProjectionKey: TypeAlias = tuple[Hashable, ...]  # where its tensors lie, and their versions
 Picked: TypeAlias = range | tuple[int, ...]
 
 
@@ -41,6 +45,60 @@ class Kept:
     without_key: WithoutKey
     places: Rows
     out: tuple[np.ndarray | None, np.ndarray | None] = (None, None)
+
+
+class Store:
+    """The calls that are kept, and the bytes that they take: what several share, such as a mask, is counted once."""
+
+    def __init__(self) -> None:
+        self.calls: list[Kept] = []
+        self.used = 0  # bytes
+        self._counted: dict[int, np.ndarray] = {}  # by id
+        self._projections: dict[ProjectionKey, tuple[Projection, tuple[np.ndarray, np.ndarray | None]]] = {}  # tensors, arrays
+
+    def add(self, kept: Kept) -> None:
+        """Keep a call."""
+        self.calls.append(kept)
+        for array in (*kept.arrays.values(), kept.mask.dense, kept.mask.bias):
+            self._count(array)
+
+    def add_projection(self, kept: Kept, weight: Tensor, bias: Tensor | None) -> None:
+        """Keep the output projection, weight [E, H·D] and bias [E], of a call: once for all calls that it serves."""
+        key = _key(weight, bias)
+        if key not in self._projections:
+            arrays = to_numpy(weight), None if bias is None else to_numpy(bias)
+            self._projections[key] = (weight, bias), arrays
+            for array in arrays:
+                self._count(array)
+        kept.out = self._projections[key][1]
+
+    def size_of(self, weight: Tensor, bias: Tensor | None) -> int:
+        """Bytes that this output projection would take besides: none where it is kept already."""
+        return 0 if _key(weight, bias) in self._projections else weight.nbytes + (0 if bias is None else bias.nbytes)
+
+    def clear(self) -> None:
+        """Let go of everything."""
+        self.calls.clear()
+        self._counted.clear()
+        self._projections.clear()
+        self.used = 0
+
+    def _count(self, array: np.ndarray | None) -> None:
+        if array is not None and id(array) not in self._counted:
+            self._counted[id(array)] = array
+            self.used += array.nbytes
+
+
+def _key(*tensors: Tensor | None) -> ProjectionKey:
+    return tuple(None if t is None else (t.data_ptr(), t.shape, t.stride(), version(t)) for t in tensors)
+
+
+def to_numpy(tensor: Tensor) -> np.ndarray:
+    """A copy as NumPy in the tensor's own dtype; bfloat16, which NumPy has not, as float32: the same numbers in twice the bytes."""
+    tensor = tensor.detach()
+    array = np.array((tensor.float() if tensor.dtype is torch.bfloat16 else tensor).cpu().numpy(), order="C")
+    array.flags.writeable = False
+    return array
 
 
 @dataclass

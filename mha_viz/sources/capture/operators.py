@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import torch
 from torch._higher_order_ops.flex_attention import flex_attention
-from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from mha_viz.core.mask import Mask
 from mha_viz.sources.capture import flex, modules
 from mha_viz.sources.capture.attended import Attended, keep
-from mha_viz.sources.capture.axes import Axis, leaves, regroup
-from mha_viz.sources.capture.beneath import NoNumbers, alone, has_numbers, plain
+from mha_viz.sources.capture.axes import Axis, leaves
+from mha_viz.sources.capture.beneath import NoNumbers, alone, has_numbers, plain, repeated
+from mha_viz.sources.capture.calls import (
+    ATTENDING,
+    DATA,
+    DROPOUTS,
+    PRODUCTS,
+    SAME,
+    SCALED,
+    STARTS,
+    UNSEEN,
+    WHOLE,
+    Operator,
+    argument,
+    axes_of_view,
+    name_of,
+    tensors_in,
+)
 from mha_viz.sources.capture.places import Places
 from mha_viz.sources.capture.products import Product, operands_of, product_of
-from mha_viz.sources.capture.scores import Scores, Weights, number
+from mha_viz.sources.capture.scores import Scores, Weights
+from mha_viz.sources.capture.tags import Projected, Result, Tag
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -30,55 +46,7 @@ if TYPE_CHECKING:
     from mha_viz.sources.capture.products import Letters
     from mha_viz.sources.capture.run import Run
 
-PRODUCTS = {"matmul", "bmm", "mm", "einsum", "baddbmm"}
-WHOLE = {"scaled_dot_product_attention", "multi_head_attention_forward", "flex_attention"}  # attention in one call
-STARTS = PRODUCTS | WHOLE  # what is looked at whatever goes in
-ATTENDING = (F.scaled_dot_product_attention, F.multi_head_attention_forward, F.softmax, torch.softmax, torch.Tensor.softmax)
-SAME = {
-    "to",
-    "float",
-    "half",
-    "bfloat16",
-    "double",
-    "type",
-    "type_as",
-    "contiguous",
-    "clone",
-    "detach",
-    "cpu",
-    "cuda",
-    "alias",
-    "requires_grad_",
-    "retain_grad",
-}
-UNSEEN = {"__set__", "size", "dim", "stride", "numel", "is_contiguous", "__len__", "__bool__", "item", "backward"}  # no tensor
-DROPOUTS = {"dropout", "feature_dropout", "alpha_dropout"}
-SCALED = {"mul", "multiply", "div", "divide", "true_divide", "layer_norm", "rms_norm"}  # what may stand behind attention
-VIEWS = {"view", "reshape", "flatten", "unflatten", "squeeze", "unsqueeze", "view_as", "reshape_as"}
-SWAPS = {"transpose", "swapaxes", "swapdims", "permute", "movedim", "moveaxis", "t"}
-DATA, *MIRRORED = (getattr(torch.Tensor, name).__get__ for name in ("data", "mT", "T"))
 UNNAMED = "which tokens its rows are could not be followed past one operator, so labels after it may be others"
-
-
-@dataclass(eq=False)
-class Result:
-    """What an Attended gave, with its axes as they are now; ``changed`` where its numbers are others by now, as behind a gate."""
-
-    attended: Attended
-    axes: Axes
-    changed: bool = False
-
-
-@dataclass(eq=False)
-class Projected:
-    """What a product made of a Result: a bias may still be added."""
-
-    attended: Attended
-    axes: None = None
-
-
-Tag: TypeAlias = Scores | Weights | Result | Projected
-Operator: TypeAlias = Callable[..., Any]
 
 
 class Known(TypedDict, total=False):
@@ -114,10 +82,10 @@ class Operators(TorchFunctionMode):
         module = None if self.pauses else self.run.here
         if module is None:
             return function(*args, **kwargs)
-        tagged = next((tensor for tensor in _tensors(args, kwargs) if tensor in self.tags), None) if len(self.tags) else None
+        tagged = next((tensor for tensor in tensors_in(args, kwargs) if tensor in self.tags), None) if len(self.tags) else None
         before = None if tagged is None else self.tags[tagged]  # an operator in place gives back the tensor itself
         output = function(*args, **kwargs)
-        name = _name(function)
+        name = name_of(function)
         if tagged is not None or name in STARTS:
             with self.run.aside(module):
                 self._look(module, function, name, args, kwargs, output, tagged, before)
@@ -130,7 +98,7 @@ class Operators(TorchFunctionMode):
         """Keep in mind which tokens the rows of ``output`` came from."""
 
         def viewed(axes: Axes) -> Axes | None:
-            return _axes_of_view(function, name, args, kwargs, args[0], axes, output)
+            return axes_of_view(function, name, args, kwargs, args[0], axes, output)
 
         self.places.look(name, args, kwargs, output, viewed)
 
@@ -185,7 +153,7 @@ class Operators(TorchFunctionMode):
             return
         elif name == "__setitem__":
             if tensor is args[0] and isinstance(tag, Scores):
-                self.tags[tensor] = _assigned(tag, *args)
+                self.tags[tensor] = tag.assigned(*args)
             elif tensor is args[0] and isinstance(tag, Weights):
                 self.tags[tensor] = tag.after("an assignment", tensor)
         elif name == "softmax":
@@ -194,7 +162,7 @@ class Operators(TorchFunctionMode):
         elif name in ("linear", "addmm") and isinstance(tag, Result):
             self._project(tag, name, args, kwargs, tensor)
         elif isinstance(tag, Projected):
-            others, out = [x for x in _tensors(args, kwargs) if x is not tensor], tag.attended.out
+            others, out = [x for x in tensors_in(args, kwargs) if x is not tensor], tag.attended.out
             if name == "add" and out is not None and len(others) == 1 and others[0].shape == output.shape[-1:]:
                 self._projected(tag.attended, out[0], others[0])
         elif isinstance(output, torch.Tensor):
@@ -228,7 +196,7 @@ class Operators(TorchFunctionMode):
         """The tag of ``output``, into which ``tensor`` with its ``tag`` went; None where it is something else."""
         if tag.axes is None:
             return tag if output.dim() == tensor.dim() else None
-        axes = _axes_of_view(function, name, args, kwargs, tensor, tag.axes, output)
+        axes = axes_of_view(function, name, args, kwargs, tensor, tag.axes, output)
         if axes is not None:
             if isinstance(tag, Result):
                 tag.attended.joined(axes)
@@ -251,7 +219,7 @@ class Operators(TorchFunctionMode):
         return tag.after(name, output)
 
     def _dropped(self, module: nn.Module, tag: Scores | Weights | Result, name: str, args: Args, kwargs: Kwargs) -> Tag:
-        if not (_argument(args, kwargs, 2, "training", True) and _argument(args, kwargs, 1, "p", 0.5) > 0):
+        if not (argument(args, kwargs, 2, "training", True) and argument(args, kwargs, 1, "p", 0.5) > 0):
             return tag
         if isinstance(tag, Scores):
             return replace(tag, changed=name)
@@ -265,7 +233,7 @@ class Operators(TorchFunctionMode):
             self._unfollowed(module, tag.changed)
             return
         self.run.softmaxes.append(self.run.names[module])
-        dim = _argument(args, kwargs, 1, "dim", None)
+        dim = argument(args, kwargs, 1, "dim", None)
         axis = [] if dim is None else leaves([tag.axes[dim]])
         if len(axis) == 1:
             self.tags[output] = Weights(tag, axis[0], plain(output, tag.axes), tag.axes)
@@ -322,8 +290,8 @@ class Operators(TorchFunctionMode):
         )
 
     def _sdpa(self, module: nn.Module, args: Args, kwargs: Kwargs, output: Tensor) -> None:
-        query, key, value = (_argument(args, kwargs, i, name, None) for i, name in enumerate(("query", "key", "value")))
-        mask, dropout = _argument(args, kwargs, 3, "attn_mask", None), _argument(args, kwargs, 4, "dropout_p", 0.0)
+        query, key, value = (argument(args, kwargs, i, name, None) for i, name in enumerate(("query", "key", "value")))
+        mask, dropout = argument(args, kwargs, 3, "attn_mask", None), argument(args, kwargs, 4, "dropout_p", 0.0)
         scale = kwargs.get("scale")
         name = self.run.names[module]
         if query.is_nested or not query.dim() == key.dim() == value.dim():
@@ -333,10 +301,10 @@ class Operators(TorchFunctionMode):
         L, S = query.shape[-2], key.shape[-2]
         batch = [(Axis(max(sizes)),) for sizes in zip(*(t.shape[:-2] for t in (query, key, value)), strict=True)]
         rows, keys, inner, numbers = (Axis(size) for size in (L, S, query.shape[-1], value.shape[-1]))
-        q, k = plain(query, [*batch, (rows,), (inner,)]), _repeated(key, [*batch, (keys,), (inner,)], heads)
+        q, k = plain(query, [*batch, (rows,), (inner,)]), repeated(key, [*batch, (keys,), (inner,)], heads)
         product = Product((q, k), inner, (self.places.of(query), self.places.of(key)))
         scores = Scores(product, [*batch, (rows,), (keys,)], query.shape[-1] ** -0.5 if scale is None else scale)
-        if _argument(args, kwargs, 5, "is_causal", False):
+        if argument(args, kwargs, 5, "is_causal", False):
             if L == S:
                 scores.rules.append(Mask(L, S, causal=True))
             else:  # from the top left: the first query sees the first key alone
@@ -347,7 +315,7 @@ class Operators(TorchFunctionMode):
             scores = added or replace(scores, changed="attn_mask")
         if dropout:
             self.run.note(f"dropout is on (p = {dropout:g}); weights are those before it.", name)
-        v = _repeated(value, [*batch, (keys,), (numbers,)], heads)
+        v = repeated(value, [*batch, (keys,), (numbers,)], heads)
         self._wait(module, scores, q, k, v, output, [*batch, (rows,), (numbers,)], keys, dropped=bool(dropout))
 
     def _flex(self, module: nn.Module, args: Args, output: Tensor) -> None:
@@ -356,11 +324,11 @@ class Operators(TorchFunctionMode):
         N, H, L, _ = query.shape
         batch: Axes = [(Axis(N),), (Axis(H),)]
         rows, keys, inner, numbers = map(Axis, (L, key.shape[2], query.shape[3], value.shape[3]))
-        q, k = plain(query, [*batch, (rows,), (inner,)]), _repeated(key, [*batch, (keys,), (inner,)], H)
+        q, k = plain(query, [*batch, (rows,), (inner,)]), repeated(key, [*batch, (keys,), (inner,)], H)
         axes = [*batch, (rows,), (keys,)]
         product = Product((q, k), inner, (self.places.of(query), self.places.of(key)))
         scores, weights = flex.followed(Scores(product, axes, args[5]), keys, axes, args)
-        v = _repeated(value, [*batch, (keys,), (numbers,)], H)
+        v = repeated(value, [*batch, (keys,), (numbers,)], H)
         axes, heads = [*batch, (rows,), (numbers,)], batch[1] if H > 1 else None  # which its arguments tell
         self._wait(module, scores, q, k, v, output, axes, keys, weights=weights, heads=heads)
 
@@ -393,9 +361,9 @@ class Operators(TorchFunctionMode):
         if tag.changed or attended.out is not None or not attended.holds_heads([tag.axes[-1]]):
             return
         if name == "linear":
-            weight, bias = alone(_argument(args, kwargs, 1, "weight", None)), _argument(args, kwargs, 2, "bias", None)
+            weight, bias = alone(argument(args, kwargs, 1, "weight", None)), argument(args, kwargs, 2, "bias", None)
         else:
-            bias, x, weight = (_argument(args, kwargs, i, part, None) for i, part in enumerate(("input", "mat1", "mat2")))
+            bias, x, weight = (argument(args, kwargs, i, part, None) for i, part in enumerate(("input", "mat1", "mat2")))
             if x is not tensor:
                 return
             weight = alone(weight).t()  # as GPT-2 keeps it, [H·D, E]
@@ -420,52 +388,4 @@ class Operators(TorchFunctionMode):
     def _projected(self, attended: Attended, weight: Tensor, bias: Tensor | None) -> None:
         attended.out = weight, alone(bias)
         if attended.kept is not None:
-            self.run.keep_projection(attended.kept, weight, bias)
-
-
-def _axes_of_view(
-    function: Operator, name: str, args: Args, kwargs: Kwargs, tensor: Any, axes: Axes, output: Any
-) -> Axes | None:
-    """The axes of ``output`` where the operator is a view of ``tensor`` with ``axes``; None where it is none."""
-    if name in VIEWS:
-        return regroup(axes, output.shape)
-    if name in SWAPS or (name == "__get__" and function in MIRRORED):
-        strides = [2**i for i in range(tensor.dim())]
-        probe = torch.empty_strided(tensor.shape, strides, device="meta")  # its strides tell where each axis went
-        args = tuple(probe if value is tensor else value for value in args)
-        kwargs = {key: probe if value is tensor else value for key, value in kwargs.items()}
-        return [axes[strides.index(stride)] for stride in function(*args, **kwargs).stride()]
-    return None
-
-
-def _assigned(scores: Scores, tensor: Tensor, index: object, value: object) -> Scores:
-    """Scores after ``tensor[index] = value``, in place."""
-    low = number(value)
-    filled = None
-    if isinstance(index, torch.Tensor) and index.dtype == torch.bool and index.shape == tensor.shape:
-        filled = None if low is None or scores.axes is None else scores.filled(plain(index)[0].clone(), low)
-    return filled or replace(scores, changed="an assignment")
-
-
-def _repeated(tensor: Tensor, axes: Axes, heads: int | None) -> Side:
-    """``tensor`` [N, G, S, …] with its ``axes``, plain, its axis of heads repeated to ``heads``; as it is where None."""
-    tensor, axes = plain(tensor, axes)
-    return (tensor if heads is None else tensor.repeat_interleave(heads // tensor.shape[-3], dim=-3)), axes
-
-
-def _name(function: Operator) -> str:
-    """What an operator is called, in place or not."""
-    name = getattr(function, "__name__", "")
-    return name if name.startswith("__") else name.rstrip("_")
-
-
-def _tensors(args: Args, kwargs: Kwargs) -> Iterator[Tensor]:
-    for value in (*args, *kwargs.values()):
-        if isinstance(value, torch.Tensor):
-            yield value
-        elif isinstance(value, list | tuple):
-            yield from (part for part in value if isinstance(part, torch.Tensor))
-
-
-def _argument(args: Args, kwargs: Kwargs, index: int, name: str, default: Any) -> Any:
-    return args[index] if len(args) > index else kwargs.get(name, default)
+            self.run.store.add_projection(attended.kept, weight, bias)

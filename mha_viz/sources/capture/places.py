@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import torch
@@ -12,9 +11,9 @@ from torch.nn.parameter import Parameter
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from mha_viz.sources.capture.axes import Axis, Unclear, leaves
-from mha_viz.sources.capture.beneath import has_numbers
+from mha_viz.sources.capture.picked import cut, is_list, merge, places_in, select, size_of, take
 from mha_viz.sources.capture.products import operands_of
-from mha_viz.sources.capture.rows import Rows, numbers_of
+from mha_viz.sources.capture.rows import Rows
 from mha_viz.sources.capture.scores import JOINED
 
 if TYPE_CHECKING:
@@ -136,7 +135,7 @@ class Places:
                 for i, kind in ((1, "dim"), (2, "index"), (3, "source"))
             )
             axes = list(self.of(args[0]))
-            axes[dim] = _taken(axes[dim], _places(index, args[0].shape[dim]))
+            axes[dim] = take(axes[dim], places_in(index, args[0].shape[dim]))
             self._written(axes, source)
         elif name == "__setitem__":
             self._written(self.indexed(self.of(args[0]), args[1]), args[2])
@@ -182,7 +181,7 @@ class Places:
         try:
             axes = viewed(self.of(first))
         except Unclear:  # another view parted an axis otherwise, as into windows where this one parts it into a grid
-            axes = viewed([_merged(axis) for axis in self.of(first)])
+            axes = viewed([merge(axis) for axis in self.of(first)])
         if axes is not None:
             return [axes]
         if name in STRETCHED and output.dim() == first.dim():
@@ -242,22 +241,22 @@ class Places:
         if name == "roll":
             shifts, dims = kwargs.get("shifts", values[1]), kwargs.get("dims", values[2] if len(values) > 2 else ())
             for shift, dim in zip(_several(shifts), _several(dims), strict=False):
-                axes[dim] = _taken(axes[dim], np.roll(np.arange(tensor.shape[dim]), int(shift)))
+                axes[dim] = take(axes[dim], np.roll(np.arange(tensor.shape[dim]), int(shift)))
             return axes if _several(dims) else None
         if name == "flip":
             flipped = kwargs["dims"] if "dims" in kwargs else values[1] if len(values) == 2 else values[1:]
             for dim in _several(flipped):
-                axes[dim] = _taken(axes[dim], np.arange(tensor.shape[dim])[::-1])
+                axes[dim] = take(axes[dim], np.arange(tensor.shape[dim])[::-1])
             return axes
         if name == "index_select":
             dim, index = kwargs.get("dim", values[1]), kwargs.get("index", values[-1])
-            axes[dim] = _taken(axes[dim], _places(index, tensor.shape[dim]))
+            axes[dim] = take(axes[dim], places_in(index, tensor.shape[dim]))
             return axes
         place = PICKED[name]
         dim = kwargs.get("dim", values[place] if len(values) > place else -1)
         if not isinstance(dim, int):  # of all numbers in a row
             return None
-        axes[dim] = _taken(axes[dim], np.full(output.shape[dim], -1))
+        axes[dim] = take(axes[dim], np.full(output.shape[dim], -1))
         return axes
 
     def _written(self, axes: Axes | None, source: object) -> None:
@@ -292,9 +291,9 @@ class Places:
     def indexed(self, axes: Axes, index: Any) -> Axes | None:
         """``axes`` of a tensor after ``tensor[index]``; None where they cannot be told."""
         index = list(index) if isinstance(index, tuple) else [index]
-        lists = [one for one in index if _is_list(one)]
+        lists = [one for one in index if is_list(one)]
         if len(lists) > 1 or any(
-            not (one is None or one is Ellipsis or (type(one) is int and not lists) or isinstance(one, slice) or _is_list(one))
+            not (one is None or one is Ellipsis or (type(one) is int and not lists) or isinstance(one, slice) or is_list(one))
             for one in index
         ):
             return None
@@ -307,12 +306,12 @@ class Places:
             if one is None:
                 axes.insert(dim, (Axis(1),))
             elif isinstance(one, slice):
-                start, stop, step = one.indices(_size(axes[dim]))
-                axes[dim] = _cut(axes[dim], start, max(len(range(start, stop, step)), 0), step)
-            elif _is_list(one):
-                axes[dim] = _taken(axes[dim], _places(one, _size(axes[dim])))
+                start, stop, step = one.indices(size_of(axes[dim]))
+                axes[dim] = cut(axes[dim], start, max(len(range(start, stop, step)), 0), step)
+            elif is_list(one):
+                axes[dim] = take(axes[dim], places_in(one, size_of(axes[dim])))
             else:
-                axes = _selected(axes, dim, one % _size(axes[dim]))
+                axes = select(axes, dim, one % size_of(axes[dim]))
                 continue
             dim += 1
         return axes
@@ -323,9 +322,9 @@ class Places:
         axes = self.of(tensor)
         if name == "unbind":
             dim = kwargs.get("dim", values[1] if len(values) > 1 else 0)
-            return [_selected(list(axes), dim % tensor.dim(), i) for i in range(len(outputs))]
+            return [select(list(axes), dim % tensor.dim(), i) for i in range(len(outputs))]
         if name == "select":
-            return [_selected(list(axes), dim % tensor.dim(), kwargs.get("index", values[-1]) % tensor.shape[dim])]
+            return [select(list(axes), dim % tensor.dim(), kwargs.get("index", values[-1]) % tensor.shape[dim])]
         if name == "narrow":
             start = kwargs.get("start", values[2])
         else:
@@ -333,81 +332,11 @@ class Places:
         found = []
         for output in outputs:
             own = list(axes)
-            own[dim] = _cut(axes[dim], int(start), output.shape[dim], 1)
+            own[dim] = cut(axes[dim], int(start), output.shape[dim], 1)
             start += output.shape[dim]
             found.append(own)
         return found
 
 
-def _size(axis: TensorAxis) -> int:
-    return int(np.prod([leaf.size for leaf in leaves([axis])], dtype=int))
-
-
 def _several(given: int | tuple[int, ...] | list[int]) -> tuple[int, ...]:
     return tuple(given) if isinstance(given, tuple | list) else (given,)
-
-
-def _is_list(index: object) -> TypeGuard[list[int] | Tensor | np.ndarray]:
-    """True of what picks rows one by one along one axis."""
-    return isinstance(index, list) or (isinstance(index, torch.Tensor | np.ndarray) and index.ndim == 1)
-
-
-def _places(index: list[int] | Tensor | np.ndarray, size: int) -> Int[np.ndarray, " count"]:
-    """Whole numbers from 0, the rows of ``size`` that ``index`` picks; −1 each where it cannot be read without waiting for a device."""
-    if isinstance(index, torch.Tensor):
-        if type(index) is not torch.Tensor or index.device.type != "cpu" or not has_numbers(index):
-            return np.full(index.shape[0], -1)
-        index = index.numpy()
-    picked = np.asarray(index)
-    return np.flatnonzero(picked) if picked.dtype == bool else picked.astype(int) % size
-
-
-def _taken(axis: TensorAxis, places: Int[np.ndarray, " count"]) -> TensorAxis:
-    own = _one(axis)
-    return (Axis(len(places)) if own is None else own.taken(places),)
-
-
-def _cut(axis: TensorAxis, start: int, size: int, step: int) -> TensorAxis:
-    if size == _size(axis) and step == 1:
-        return axis
-    own = _one(axis)
-    return (Axis(size) if own is None else own.part(start, size, step),)
-
-
-def _one(axis: TensorAxis) -> Axis | None:
-    """The leaf of ``axis``; of several that are parts of one sequence an Axis in their place. None where they are of more than one."""
-    merged = _merged(axis)
-    return merged[0] if len(merged) == 1 else None
-
-
-def _merged(axis: TensorAxis) -> TensorAxis:
-    """``axis`` with one leaf in place of neighbours that are parts of one sequence: what parts it from now on parts nothing else."""
-    merged: list[Axis] = []
-    for root, group in itertools.groupby(leaves([axis]), key=lambda leaf: leaf.root):
-        own = tuple(group)
-        if len(own) == 1:
-            merged += own
-            continue
-        numbers = numbers_of([own], root)
-        steps = np.diff(numbers)
-        stride = int(steps[0]) if steps.size else 1
-        if (numbers < 0).any() or (steps != stride).any():
-            merged.append(Axis(len(numbers), root, listed=numbers))
-        else:
-            merged.append(Axis(len(numbers), root, int(numbers[0]), stride))
-    return tuple(merged)
-
-
-def _selected(axes: Axes, dim: int, index: int) -> Axes:
-    """``axes`` without ``dim``, at ``index`` of it: what is left of its sequence begins that much later."""
-    own = leaves([axes.pop(dim)])
-    if len(own) != 1:
-        return axes
-    (leaf,) = own
-    for i, axis in enumerate(axes):
-        for other in leaves([axis]):
-            if other.root is leaf.root:
-                moved = other.later(leaf.start + index * leaf.stride)
-                axes[i] = tuple(moved if one is other else one for one in leaves([axis]))
-                return axes
-    return axes

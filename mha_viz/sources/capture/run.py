@@ -5,11 +5,10 @@ from __future__ import annotations
 import functools
 import inspect
 import types
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 from torch import nn
 
@@ -18,8 +17,8 @@ from mha_viz.core.rules import Wrong, whole
 from mha_viz.sources.capture import budget, masks, modules
 from mha_viz.sources.capture.agreement import close
 from mha_viz.sources.capture.axes import Unclear
-from mha_viz.sources.capture.beneath import NoNumbers, NoTokens, beneath
-from mha_viz.sources.capture.kept import Kept
+from mha_viz.sources.capture.beneath import NoNumbers, NoTokens, beneath, eager, in_backward
+from mha_viz.sources.capture.kept import Kept, Projection, Store, to_numpy
 from mha_viz.sources.capture.nonfinite import Watch
 from mha_viz.sources.capture.operators import Operators
 from mha_viz.sources.capture.rows import Rows
@@ -32,10 +31,6 @@ if TYPE_CHECKING:
     from mha_viz.core.mask import Mask
     from mha_viz.sources.capture.beneath import Args, Kwargs
     from mha_viz.sources.capture.kept import Filters
-
-
-Projection: TypeAlias = "tuple[Tensor, Tensor | None]"  # weight [E, H·D], bias [E]
-ProjectionKey: TypeAlias = tuple[Hashable, ...]  # where its tensors lie, and their versions
 
 
 class Run:
@@ -69,7 +64,7 @@ class Run:
         self.inputs: list[tuple[int, ...]] = []  # of each module that runs: the shape of its first tensor
         self.step, self.order, self.over = -1, 0, False
         self.running: list[nn.Module] = []
-        self.kept: list[Kept] = []
+        self.store = Store()
         self.said: dict[str, list[str]] = {}  # sentence → the names of modules of which it is true
         self.outside: dict[str, None] = {}
         self.last_called: dict[nn.Module, int] = {}
@@ -83,9 +78,7 @@ class Run:
         self.gathered: dict[
             nn.Module, int
         ] = {}  # module → how many keys its last call had, where queries and keys are one sequence
-        self.projections: dict[ProjectionKey, tuple[Projection, tuple[np.ndarray, np.ndarray | None]]] = {}  # tensors, arrays
-        self.used, self.memory = 0, masks.Memory()  # bytes, what masks are
-        self.counted: dict[int, np.ndarray] = {}  # by id
+        self.memory = masks.Memory()  # what masks are
 
     @contextmanager
     def watched(self) -> Iterator[None]:
@@ -99,7 +92,7 @@ class Run:
             if self.watch:
                 self.watch.start()
             unseen = all(map(_of_torch, self.names)) and not any(isinstance(m, nn.TransformerDecoderLayer) for m in self.names)
-            with nullcontext() if unseen else self.operators, _eager(self.compiled):
+            with nullcontext() if unseen else self.operators, eager(self.compiled):
                 yield
         finally:
             self._told_of_traced(self.model)
@@ -219,7 +212,7 @@ class Run:
     @property
     def here(self) -> nn.Module | None:
         """The module that runs now, None outside the model and while nothing is to be kept."""
-        return self.running[-1] if self.running and not self.over and not _in_backward() else None
+        return self.running[-1] if self.running and not self.over and not in_backward() else None
 
     def wants(self, name: str) -> bool:
         """True where calls of this module are kept in this step; a name that is not wanted is remembered for messages."""
@@ -266,7 +259,7 @@ class Run:
         )
         itemsize = 4 if q.dtype is torch.bfloat16 else q.element_size()
 
-        projection = 0 if out is None or self._projection(*out) in self.projections else sum(map(_bytes, out))
+        projection = 0 if out is None else self.store.size_of(*out)
 
         def size(n: int, m: int) -> int:
             if maps is not None:
@@ -275,7 +268,7 @@ class Run:
             return budget.size_of_call(n, H, G, m, columns, q.shape[3], v.shape[3], itemsize) + projection
 
         peers = self._peers(module)
-        budget.check(self.limit, self.used, len(peers), peers, len(items), rows, size)
+        budget.check(self.limit, self.store.used, len(peers), peers, len(items), rows, size)
         if items != list(range(N)) or rows < L:
             mask = masks.restricted(mask, items, rows)
             columns = [*range(mask.num_keys), *range(S - mask.extra, S)]
@@ -302,34 +295,15 @@ class Run:
             (places or Rows()).of_some(items, rows, mask.num_keys),
         )
         self.last_called[module] = self.step
-        self.kept.append(kept)
-        for array in (*kept.arrays.values(), mask.dense, mask.bias):
-            self._count(array)
+        self.store.add(kept)
         if out is not None:
-            self.keep_projection(kept, *out)
+            self.store.add_projection(kept, *out)
         if self.watch:
             weights, result = (None if t is None else t[items] for t in (weights, result))
             self.watch.call(
                 kept, None if weights is None else weights[:, :, :rows], None if result is None else result[:, :rows]
             )
         return kept
-
-    def keep_projection(self, kept: Kept, weight: Tensor, bias: Tensor | None) -> None:
-        """Keep the output projection, weight [E, H·D] and bias [E], of a call: once for all calls that it serves."""
-        tensors, key = (weight, bias), self._projection(weight, bias)
-        if key not in self.projections:
-            self.projections[key] = tensors, (to_numpy(weight), None if bias is None else to_numpy(bias))
-            for array in self.projections[key][1]:
-                self._count(array)
-        kept.out = self.projections[key][1]
-
-    def _count(self, array: np.ndarray | None) -> None:
-        if array is not None and id(array) not in self.counted:  # layers share a mask
-            self.counted[id(array)] = array
-            self.used += array.nbytes
-
-    def _projection(self, *tensors: Tensor | None) -> ProjectionKey:
-        return tuple(None if t is None else (t.data_ptr(), t.shape, t.stride(), masks.version(t)) for t in tensors)
 
     def _items(self, N: int) -> list[int]:
         items = self.filters.items
@@ -363,7 +337,7 @@ class Run:
                 if multihead:
                     self.traced = True
                 return inner(*args, **kwargs)
-            if self.over or _in_backward():  # a checkpoint runs its part again there
+            if self.over or in_backward():  # a checkpoint runs its part again there
                 return inner(*args, **kwargs)
             return self._run(module, inner, args, kwargs)
 
@@ -413,38 +387,15 @@ class Run:
             self.over = True
             return
         if self.watch:
-            self.kept.clear()
-            self.projections.clear()
-            self.used = 0
-            self.counted.clear()
+            self.store.clear()
             self.watch.begin(args, kwargs)
         self.step += 1
         self.operators.places.begin()
-
-
-def to_numpy(tensor: Tensor) -> np.ndarray:
-    """A copy as NumPy in the tensor's own dtype; bfloat16, which NumPy has not, as float32: the same numbers in twice the bytes."""
-    tensor = tensor.detach()
-    array = np.array((tensor.float() if tensor.dtype is torch.bfloat16 else tensor).cpu().numpy(), order="C")
-    array.flags.writeable = False
-    return array
 
 
 def _first_line(error: BaseException) -> str:
     return (str(error).splitlines() or ["no reason given"])[0]
 
 
-def _bytes(array: Tensor | None) -> int:
-    return 0 if array is None else array.nbytes
-
-
 def _of_torch(module: nn.Module) -> bool:
     return type(module).__module__.startswith("torch.nn.")
-
-
-def _in_backward() -> bool:
-    return torch._C._current_graph_task_id() != -1
-
-
-def _eager(compiled: bool) -> AbstractContextManager[None]:
-    return torch.compiler.set_stance("force_eager") if compiled else nullcontext()

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import torch
 
-from mha_viz.sources.capture.axes import Axis, Unclear, leaves
+from mha_viz.sources.capture.axes import Axis, Unclear, arranged, leaves
 from mha_viz.sources.capture.beneath import batched, plain
-from mha_viz.sources.capture.masks import version
+from mha_viz.sources.capture.masks import FILLED, joined, of_floats, symbolic, together, version
 from mha_viz.sources.capture.products import Product
 
 if TYPE_CHECKING:
@@ -20,8 +20,11 @@ if TYPE_CHECKING:
     from mha_viz.core.mask import Mask
     from mha_viz.sources.capture.axes import Axes, Side, TensorAxis
     from mha_viz.sources.capture.beneath import Args, Kwargs
+    from mha_viz.sources.capture.masks import Memory
 
 JOINED = {"cat", "concat", "concatenate"}
+T = TypeVar("T")
+Groups: TypeAlias = Sequence[Sequence[Axis]]  # the leaves of items, heads, queries and keys
 LOW = -1e4  # a score that is set to this or less is hidden: its weight is 0 but where nothing else is left
 
 
@@ -130,6 +133,13 @@ class Scores:
             return self if same and bool(plain(other)[0].isfinite().all()) else None
         return replace(self, bias=[*self.bias, (*plain(other, last(self.known_axes, other)), sign)])
 
+    def assigned(self, tensor: Tensor, index: object, value: object) -> Scores:
+        """After ``tensor[index] = value``, in place."""
+        low, filled = number(value), None
+        if isinstance(index, torch.Tensor) and index.dtype == torch.bool and index.shape == tensor.shape:
+            filled = None if low is None or self.axes is None else self.filled(plain(index)[0].clone(), low)
+        return filled or replace(self, changed="an assignment")
+
     def _scaled(self, other: Tensor | float, divide: bool) -> Scores | None:
         factor = number(other)
         if self.sink is not None:
@@ -214,3 +224,29 @@ def last(axes: Sequence[TensorAxis], tensor: Tensor) -> Axes:
     if any(size > 1 for size in tensor.shape[:more]):
         raise Unclear
     return [*[()] * more, *axes[len(axes) + more - tensor.dim() :]]
+
+
+def mask_of(memory: Memory, scores: Scores, groups: Groups, absorbs: bool) -> Mask:
+    """The Mask of the scores, for the leaves of N, H, L and S; ``absorbs`` says that masks are added in the dtype of the scores."""
+    L, S = (math.prod(leaf.size for leaf in group) for group in groups[2:])
+    places = {leaf: place for place, leaf in enumerate(leaf for group in groups for leaf in group)}
+    sizes = tuple(tuple(leaf.size for leaf in group) for group in groups)
+
+    def remembered(make: Callable[..., T], tensor: Tensor, axes: Axes, *how: float) -> T:
+        arrangement = tuple(tuple(places.get(leaf) for leaf in leaves([axis])) for axis in axes)
+        return memory.of(tensor, (make, how, arrangement, sizes), lambda: make(arranged(tensor, axes, groups), L, S, *how))
+
+    filled = [remembered(_mask_of_bools, *hidden[:3]) for hidden in scores.hidden if hidden[3] > float("-inf")]
+    found = [joined(filled, FILLED)] if filled else []
+    found += [remembered(_mask_of_bools, *hidden[:3]) for hidden in scores.hidden if hidden[3] == float("-inf")]
+    for tensor, axes, factor in scores.bias:
+        found += remembered(_masks_of_floats, tensor, axes, factor, absorbs and tensor.dtype == torch.float16)
+    return together([symbolic(L, S), *scores.rules, *found], scores.product.sides[0][0].dtype)
+
+
+def _mask_of_bools(mask: Tensor, L: int, S: int, shown: bool) -> Mask:
+    return symbolic(L, S, mask.bool() != shown)
+
+
+def _masks_of_floats(added: Tensor, L: int, S: int, factor: float, absorbs: bool) -> tuple[Mask, ...]:
+    return of_floats(added * factor if factor != 1 else added, L, S, absorbs=absorbs)
