@@ -1,6 +1,6 @@
 """MHA Explorer: every head, every tensor, every rule of multi-head attention, as a person can open it.
 
-``import mha_viz`` is cheap: what needs torch or plotly is imported when it is first used.
+``import mha_viz`` is cheap: what needs torch or plotly is imported when it is first used. ``__init__.pyi`` tells editors what there is.
 """
 
 from importlib import import_module
@@ -32,7 +32,7 @@ _HOMES = {
 _PICTURES = "mha_viz.export.notebook"  # a function for each public view
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> object:
     if name == "__all__":
         return [*_HOMES, *_pictures()]
     home = _HOMES.get(name) or (_PICTURES if not name.startswith("_") and name in _pictures() else None)
@@ -42,10 +42,10 @@ def __getattr__(name):
     return value
 
 
-def _pictures():
+def _pictures() -> list[str]:
     """The names of the views that are functions as well."""
     return [view.name for view in import_module("mha_viz.views").VIEWS.values() if view.public]
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted([*_HOMES, *_pictures()])

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import numpy as np
 
@@ -57,12 +57,13 @@ class Intervention:
 
     if TYPE_CHECKING:  # a dict or a list in, tuples kept
 
+        @overload
+        def __init__(self, off: Mapping[int, Way], hidden_keys: Iterable[int] = (), temperature: float = 1.0) -> None: ...
+        @overload
         def __init__(
-            self,
-            off: Mapping[int, Way] | Iterable[tuple[int, Way]] = (),
-            hidden_keys: Iterable[int] = (),
-            temperature: float = 1.0,
+            self, off: Iterable[tuple[int, Way]] = (), hidden_keys: Iterable[int] = (), temperature: float = 1.0
         ) -> None: ...
+        def __init__(self, off: Any = (), hidden_keys: Any = (), temperature: Any = 1.0) -> None: ...
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "off", _off(self.off))
