@@ -12,8 +12,7 @@ import mha_viz as mv
 
 PACKAGE = Path(mv.__file__).parent
 WAITING = {  # public names without an example so far
-    *("Pretrained", "Trained", "pretrained", "record", "synthetic", "trained"),
-    *("average", "difference", "head", "heads", "layers", "lines", "page", "pair"),
+    *("average", "difference", "head", "heads", "layers", "lines", "page", "pair")
 }
 
 

@@ -72,7 +72,8 @@ def transformers() -> ModuleType:
         raise Wrong("name", error.name, f"is needed to run pretrained models and is not installed: {INSTALL}.") from None
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
-    return transformers
+    module: ModuleType = transformers
+    return module
 
 
 @cache
