@@ -39,16 +39,13 @@ class FilePanel(Panel):
 
     def sidebar(self):
         """The upload, and a choice among what was opened before."""
-        st.file_uploader(
-            "Open a file",
-            TYPES,
-            key="upload",
-            on_change=heard(take_upload, "upload"),
-            help="A recording (recording.save), weights (a state_dict as .safetensors or .pt), or attention maps (.npy, .npz, "
+        about = (
+            "A recording (recording.save), weights (a state_dict as .safetensors or .pt), or attention maps (.npy, .npz, "
             ".safetensors) from any framework. A token list (.txt, .json) names the rows and columns of what is open, a list for "
             "each batch item or one for all; a blank line begins the next. Nothing leaves this machine. Larger files: "
-            "python -m mha_viz run FILE.",
+            "python -m mha_viz run FILE."
         )
+        st.file_uploader("Open a file", TYPES, key="upload", on_change=heard(take_upload, "upload"), help=about)
         opened, name = st.session_state.setdefault("opened", {}), current()
         if name is not None and opened[name][0].kind == "weights":
             st.file_uploader(

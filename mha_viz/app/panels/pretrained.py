@@ -35,15 +35,8 @@ class PretrainedPanel(Panel):
         )
         about = "Each line is one batch item; shorter ones are padded."
         held("text", st.text_area, "text", height=110, with_it=("crop",), help=about)
-        held(
-            "pair",
-            st.text_area,
-            "second text",
-            shown=lambda pair: pair or "",
-            height=68,
-            placeholder="none",
-            help="For models that read two texts at once: a line for each line above.",
-        )
+        about = "For models that read two texts at once: a line for each line above."
+        held("pair", st.text_area, "second text", shown=lambda pair: pair or "", height=68, placeholder="none", help=about)
         held(
             "special",
             st.segmented_control,
@@ -53,12 +46,8 @@ class PretrainedPanel(Panel):
             width="stretch",
             help="[CLS], [SEP], <s>: set aside, each row shares among the other keys what they got.",
         )
-        held(
-            "join",
-            st.checkbox,
-            "join sub-words",
-            help="A word's row is the average of its tokens' rows, its column the sum of their columns (Clark et al. 2019).",
-        )
+        about = "A word's row is the average of its tokens' rows, its column the sum of their columns (Clark et al. 2019)."
+        held("join", st.checkbox, "join sub-words", help=about)
         count = len(form.good.lines)
         if count > 1:
             held(

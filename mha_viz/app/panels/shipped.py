@@ -91,9 +91,9 @@ class ShippedPanel(Panel):
         from mha_viz.figures.curves import curves, describe
 
         s = looked.settings
+        st.html(answers(s))
         words, beside = st.columns([3, 2], vertical_alignment="top")
         with words:
-            st.html(answers(s))
             st.html(roles(s))
             super().below(looked)
         told, lines, at = self.kind.curves(s)
@@ -262,7 +262,7 @@ def roles(s):
         strong = [f"head {head} <b>{value:.2f}</b>" for value, head in sorted(heads, reverse=True)[:4] if value >= 0.5]
         value, head = max(heads)
         told.append(f"{name}: {', '.join(strong) or f'at most {value:.2f}, head {head}'}")
-    return f"<p class='mode'>weight where a part reads (layer·head): {' · '.join(told)}</p>"
+    return f"<p class='mode'>roles found, by the weight on the expected key (layer·head): {' · '.join(told)}</p>"
 
 
 def answers(s):

@@ -79,12 +79,8 @@ def training(name):
         st.progress(last.step / last.steps, f"{ended} {last.step} of {last.steps}")
         draw(name, reports)
     if any(report.scores for report in reports):
-        st.button(
-            "Open these heads",
-            on_click=heard(open_heads),
-            args=(name, reports),
-            help="As a file of this session, in every view.",
-        )
+        about = "As a file of this session, in every view."
+        st.button("Open these heads", on_click=heard(open_heads), args=(name, reports), help=about)
 
 
 def wrong_seed(seed):
