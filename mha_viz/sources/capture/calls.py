@@ -47,7 +47,7 @@ Operator: TypeAlias = Callable[..., Any]
 
 
 def axes_of_view(
-    function: Operator, name: str, args: Args, kwargs: Kwargs, tensor: Any, axes: Axes, output: Any
+    function: Operator, name: str, args: Args, kwargs: Kwargs, tensor: Tensor, axes: Axes, output: Any
 ) -> Axes | None:
     """The axes of ``output`` where the operator is a view of ``tensor`` with ``axes``; None where it is none."""
     if name in VIEWS:

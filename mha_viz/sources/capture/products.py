@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from torch.nn.parameter import Parameter
 
@@ -28,7 +28,7 @@ class Product:
 
 
 Letters: TypeAlias = Sequence[list[str]]  # the axes of two operands and of the result, a text each
-Added: TypeAlias = tuple[Any, float]  # a number or a tensor, and what it is multiplied with
+Added: TypeAlias = "tuple[Tensor | float, float]"  # what is added, and what it is multiplied with
 Operands: TypeAlias = "tuple[list[Tensor], Letters, float, Added | None]"
 
 
