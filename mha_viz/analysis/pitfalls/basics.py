@@ -1,6 +1,10 @@
 """The three that every tutorial names: head counts that do not divide, layouts, and the average of the heads; and heads split wrongly."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -14,19 +18,26 @@ from mha_viz.core.decimals import fill, prose
 from mha_viz.core.layer import Layer
 from mha_viz.core.rules import Wrong, head_dim
 
+if TYPE_CHECKING:
+    from jaxtyping import Float
+    from torch import Tensor
+
+    from mha_viz.analysis.pitfalls.pitfall import Attention
+
+
 # Heads that do not divide
 
 
-def floor_heads(q, num_heads):
+def floor_heads(q: Tensor, num_heads: int) -> list[Tensor]:
     size = q.shape[-1] // num_heads
     return [q[..., head * size : (head + 1) * size] for head in range(num_heads)]
 
 
-def whole_heads(q, num_heads):
+def whole_heads(q: Tensor, num_heads: int) -> Sequence[Tensor]:
     size, rest = divmod(q.shape[-1], num_heads)
     if rest:
         raise ValueError(f"embed_dim must be divisible by num_heads, but {q.shape[-1]} = {num_heads} × {size} + {rest}")
-    return q.split(size, dim=-1)
+    return torch.split(q, size, dim=-1)
 
 
 @pitfall(
@@ -37,7 +48,7 @@ def whole_heads(q, num_heads):
     "Compute head_dim with divmod and refuse a remainder, or choose head_dim and derive embed_dim = num_heads × head_dim from it.",
     (Knob("embed_dim", 128, "Numbers per token.", 1, 4096), Knob("num_heads", 12, "Attention heads.", 1, 4096)),
 )
-def heads_that_do_not_divide(bench, embed_dim, num_heads):
+def heads_that_do_not_divide(bench: Bench, embed_dim: int, num_heads: int) -> Experiment:
     size, rest = divmod(embed_dim, num_heads)
     q = torch.arange(float(embed_dim)).expand(1, 2, -1)
     try:
@@ -72,11 +83,11 @@ def heads_that_do_not_divide(bench, embed_dim, num_heads):
 # Batch first or sequence first
 
 
-def attend_as_it_is(attention, x):
+def attend_as_it_is(attention: Attention, x: Tensor) -> tuple[Tensor, Tensor]:
     return attention(x, x, x)  # attention was made without batch_first=True: it reads [L, N, E]
 
 
-def attend_transposed(attention, x):
+def attend_transposed(attention: Attention, x: Tensor) -> tuple[Tensor, Tensor]:
     x = x.transpose(0, 1)  # [N, L, E] → [L, N, E], or make the layer with batch_first=True
     output, weights = attention(x, x, x)
     return output.transpose(0, 1), weights
@@ -90,14 +101,17 @@ def attend_transposed(attention, x):
     "the weights' shape tells, and where N = L not even that.",
     "Pass batch_first=True, write the axes beside every tensor, and test with N ≠ L: then masks and weights have telling shapes.",
 )
-def batch_first_or_sequence_first(bench):
+def batch_first_or_sequence_first(bench: Bench) -> Experiment:
     bench.needs(items=2)
     attention = bench.module(batch_first=False)
     tried = wrong_layout(bench.layer, Batch(bench.tokens))
+    assert tried.output is not None and tried.weights is not None  # without masks PyTorch says nothing
+    assert tried.leaks is not None and tried.right_leaks is not None
     items = tuple(str(item) for item in range(len(tried.leaks)))
-    look = dict(row_names=items, column_names=items, rows="changed item", columns="item that moves", quantity="moves by")
+    rows, columns = "changed item", "item that moves"
+    shown = partial(Map, row_names=items, column_names=items, rows=rows, columns=columns, quantity="moves by")
     return Experiment(
-        (Map("taken for sequence first", tried.leaks, **look), Map("right layout", tried.right_leaks, **look)),
+        (shown("taken for sequence first", tried.leaks), shown("right layout", tried.right_leaks)),
         (
             Number("shape of the output", str(list(tried.output)), str(list(tried.right_output))),
             Number("shape of the averaged weights", str(list(tried.weights)), str(list(tried.right_weights))),
@@ -122,11 +136,11 @@ def batch_first_or_sequence_first(bench):
 # The average of the heads
 
 
-def attend_averaged(attention, x):
+def attend_averaged(attention: Attention, x: Tensor) -> tuple[Tensor, Tensor]:
     return attention(x, x, x)  # weights [N, L, S]: average_attn_weights=True is the default
 
 
-def attend_each_head(attention, x):
+def attend_each_head(attention: Attention, x: Tensor) -> tuple[Tensor, Tensor]:
     return attention(x, x, x, average_attn_weights=False)  # weights [N, H, L, S]
 
 
@@ -141,7 +155,7 @@ OF_LAYER, OPPOSITE = "this layer", "two heads that cancel out"
     "Pass average_attn_weights=False and look at [N, H, L, S]. Where one map is needed, show beside it how far the heads are from it.",
     (Knob("heads", OF_LAYER, "Which heads are averaged.", choices=(OF_LAYER, OPPOSITE)),),
 )
-def averaged_heads(bench, heads):
+def averaged_heads(bench: Bench, heads: str) -> Experiment:
     bench = _opposite_heads() if heads == OPPOSITE else bench
     bench.needs(tokens=2, heads=2)
     attention, x = bench.module(), bench.x
@@ -150,16 +164,17 @@ def averaged_heads(bench, heads):
     head = int((weights[0] - average[0]).abs().amax(dim=(1, 2)).argmax())
     query, key = divmod(int((weights[0, head] - average[0]).abs().argmax()), weights.shape[-1])
     trace = attend(bench.layer, Batch(bench.tokens))
+    assert trace.out_proj is not None  # as the layer is known
     weight, bias = trace.out_proj
     shared = np.einsum("nls,nhsd->nlhd", average.numpy(), trace.v).reshape(output.shape) @ weight.T  # [N, L, E]
     shared = shared if bias is None else shared + bias
     off = float(np.abs(shared - output.numpy()).max())
-    names = dict(row_names=bench.names[0], column_names=bench.names[0])
+    names = bench.names[0]
     in_head, in_average = weights[0, head, query, key].item(), average[0, query, key].item()
     return Experiment(
         (
-            Map(f"average of {weights.shape[1]} heads", average[0].numpy(), **names),
-            Map(f"head {head}", weights[0, head].numpy(), **names),
+            Map(f"average of {weights.shape[1]} heads", average[0].numpy(), names, names),
+            Map(f"head {head}", weights[0, head].numpy(), names, names),
         ),
         (
             Number("shape of the weights", str(list(average.shape)), str(list(weights.shape))),
@@ -175,10 +190,10 @@ def averaged_heads(bench, heads):
     )
 
 
-def _opposite_heads():
+def _opposite_heads() -> Bench:
     """E 2, H 2: one head looks at tokens of the same sign, the other at those of the other; their average is 1/8 everywhere."""
-    signs = np.float32([1, -1, 1, 1, -1, -1, 1, -1])
-    wq, wkv = np.float32([[2, 0], [-2, 0]]), np.float32([[1, 0], [1, 0]])
+    signs = np.array([1, -1, 1, 1, -1, -1, 1, -1], np.float32)
+    wq, wkv = np.array([[2, 0], [-2, 0]], np.float32), np.array([[1, 0], [1, 0]], np.float32)
     weights = {
         "in_proj_weight": np.concatenate([wq, wkv, wkv]),
         "in_proj_bias": np.zeros(6, np.float32),
@@ -192,12 +207,12 @@ def _opposite_heads():
 # Heads split by reshape
 
 
-def split_by_reshape(x, num_heads):
+def split_by_reshape(x: Tensor, num_heads: int) -> Tensor:
     N, L, E = x.shape
     return x.reshape(N, num_heads, L, E // num_heads)  # the right shape, and the wrong numbers
 
 
-def split_and_transpose(x, num_heads):
+def split_and_transpose(x: Tensor, num_heads: int) -> Tensor:
     N, L, E = x.shape
     return x.reshape(N, L, num_heads, E // num_heads).transpose(1, 2)  # [N, L, H, D] → [N, H, L, D]
 
@@ -209,20 +224,21 @@ def split_and_transpose(x, num_heads):
     "columns of every token. All shapes fit, and rows sum to 1.",
     "Split the last axis first, [N, L, H, D], then swap L and H. Going back, swap first and then join H and D.",
 )
-def heads_split_by_reshape(bench):
+def heads_split_by_reshape(bench: Bench) -> Experiment:
     bench.needs(tokens=2, heads=2)
     H = bench.layer.num_heads
     trace = attend(bench.layer, Batch(bench.tokens))
+    assert trace.scale is not None  # as the layer is known
     q, k = (torch.tensor(t).transpose(1, 2).flatten(2) for t in (trace.q, trace.k))  # [N, L, E]
     found = []
     for split in (split_by_reshape, split_and_transpose):
         heads = split(q, H), split(k, H)  # [N, H, L, D] each
         found.append((heads[0] @ heads[1].mT * trace.scale).softmax(dim=-1)[0, 0].numpy())  # [L, S]
-    names = dict(row_names=bench.names[0], column_names=bench.names[0])
+    names = bench.names[0]
     off = float(np.abs(found[0] - found[1]).max())
     shape = f"{list(trace.q.shape)}"
     return Experiment(
-        (Map("split by reshape: head 0", found[0], **names), Map("split and transposed: head 0", found[1], **names)),
+        (Map("split by reshape: head 0", found[0], names, names), Map("split and transposed: head 0", found[1], names, names)),
         (
             Number("shape of q", shape, shape),
             Number("sums of rows", _sums(found[0]), _sums(found[1])),
@@ -235,6 +251,6 @@ def heads_split_by_reshape(bench):
     )
 
 
-def _sums(weights):
+def _sums(weights: Float[np.ndarray, "... S"]) -> str:
     sums = weights.sum(axis=-1, dtype=np.float64)
     return f"{sums.min():.4f} to {sums.max():.4f}"

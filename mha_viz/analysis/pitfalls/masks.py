@@ -1,5 +1,10 @@
 """Masks that mean something else than was meant: the sense of True, numbers for bools, heads in the wrong order, hints, corners."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
 import torch
 import torch.nn.functional as F
 
@@ -9,12 +14,27 @@ from mha_viz.core.attend import attend
 from mha_viz.core.batch import Batch
 from mha_viz.core.decimals import prose
 
+if TYPE_CHECKING:
+    import numpy as np
+    from jaxtyping import Bool, Float
+    from torch import Tensor
 
-def causal_mask(L):
+    from mha_viz.analysis.pitfalls.pitfall import Attention, Bench
+
+
+Padded: TypeAlias = "Callable[[Attention, Tensor, Tensor], tuple[Tensor, Tensor]]"
+
+
+def causal_mask(L: int) -> Bool[Tensor, "L L"]:
     return torch.ones(L, L, dtype=torch.bool).triu(1)  # True above the diagonal: may not attend
 
 
-def maps_of(bench, titles, weights, hidden=None):
+def maps_of(
+    bench: Bench,
+    titles: Sequence[str],
+    weights: Sequence[Float[Tensor, "N H L S"]],
+    hidden: Sequence[Bool[np.ndarray, "L S"] | None] | None = None,
+) -> tuple[Map, ...]:
     """Map per version: head 0 of item 0, of weights [N, H, L, S] each."""
     hidden = (None,) * len(weights) if hidden is None else hidden
     shown = [w.detach()[0, 0].float().numpy() for w in weights]
@@ -24,7 +44,7 @@ def maps_of(bench, titles, weights, hidden=None):
     )
 
 
-def future(weights):
+def future(weights: Float[Tensor, "... L S"]) -> tuple[float, int]:
     """The largest weight on a later key in weights [..., L, S], and how many rows hold no numbers."""
     later = weights.detach()[..., causal_mask(weights.shape[-1])].nan_to_num(0)
     return later.max().item(), int(weights.isnan().any(dim=-1).sum())
@@ -33,19 +53,19 @@ def future(weights):
 # True means the opposite
 
 
-def attend_where_true(attention, x):
+def attend_where_true(attention: Attention, x: Tensor) -> tuple[Tensor, Tensor]:
     L = x.shape[1]
     mask = torch.ones(L, L, dtype=torch.bool).tril()  # True = may attend
     return attention(x, x, x, attn_mask=mask, average_attn_weights=False)
 
 
-def attend_before_itself(attention, x):
+def attend_before_itself(attention: Attention, x: Tensor) -> tuple[Tensor, Tensor]:
     L = x.shape[1]
     mask = torch.ones(L, L, dtype=torch.bool).triu(0)  # the diagonal as well
     return attention(x, x, x, attn_mask=mask, average_attn_weights=False)
 
 
-def attend_causally(attention, x):
+def attend_causally(attention: Attention, x: Tensor) -> tuple[Tensor, Tensor]:
     L = x.shape[1]
     mask = torch.ones(L, L, dtype=torch.bool).triu(1)  # True = may not attend
     return attention(x, x, x, attn_mask=mask, average_attn_weights=False)
@@ -63,7 +83,7 @@ TRIL, TRIU = "tril(): what may be seen", "triu(0): the diagonal too"
     "Write the meaning into the name (hidden, keep), invert with ~ at the border, and test by changing a token that may not be seen.",
     (Knob("mask", TRIL, "The mask that is given to nn.MultiheadAttention for a causal one.", choices=(TRIL, TRIU)),),
 )
-def true_means_the_opposite(bench, mask):
+def true_means_the_opposite(bench: Bench, mask: str) -> Experiment:
     bench.needs(tokens=2)
     attention, x = bench.module(), bench.x
     wrong = attend_where_true if mask == TRIL else attend_before_itself
@@ -89,13 +109,13 @@ def true_means_the_opposite(bench, mask):
 # Zeros and ones as floats
 
 
-def attend_with_numbers(attention, x, one=1.0):
+def attend_with_numbers(attention: Attention, x: Tensor, one: float = 1.0) -> tuple[Tensor, Tensor]:
     L = x.shape[1]
     mask = torch.ones(L, L).tril() * one  # float: added to the scores
     return attention(x, x, x, attn_mask=mask, average_attn_weights=False)
 
 
-def attend_with_infinity(attention, x):
+def attend_with_infinity(attention: Attention, x: Tensor) -> tuple[Tensor, Tensor]:
     L = x.shape[1]
     mask = torch.full((L, L), float("-inf")).triu(1)  # 0 where seen, −∞ where hidden
     return attention(x, x, x, attn_mask=mask, average_attn_weights=False)
@@ -109,7 +129,7 @@ def attend_with_infinity(attention, x):
     "Give bools. Where a float mask is needed, hold 0 for seen and −∞ for hidden; never multiply a mask by −∞, since 0 · −∞ is NaN.",
     (Knob("one", 1, "The number that stands for “seen”.", 1, 30),),
 )
-def float_mask_of_zeros_and_ones(bench, one):
+def float_mask_of_zeros_and_ones(bench: Bench, one: int) -> Experiment:
     bench.needs(tokens=2)
     attention, x = bench.module(), bench.x
     found = [attend_with_numbers(attention, x, one)[1], attend_with_infinity(attention, x)[1]]
@@ -120,7 +140,9 @@ def float_mask_of_zeros_and_ones(bench, one):
         (
             Number("largest weight on a later key", f"{leak:.6f}", f"{right_leak:.6f}"),
             Number("query 0 of head 0 reads from the future", f"{first[0]:.1%}", f"{first[1]:.1%}"),
-            Number("a seen key is favoured by a factor of", f"e^{one} = {prose(torch.tensor(float(one)).exp(), '.4g')}", "∞"),
+            Number(
+                "a seen key is favoured by a factor of", f"e^{one} = {prose(torch.tensor(float(one)).exp().item(), '.4g')}", "∞"
+            ),
         ),
         f"Query 0 may see itself alone, and takes {first[0]:.1%} from later keys. For equal tokens that would be "
         f"{(x.shape[1] - 1) / (torch.tensor(float(one)).exp().item() + x.shape[1] - 1):.1%}, whatever the weights.",
@@ -133,15 +155,15 @@ def float_mask_of_zeros_and_ones(bench, one):
 # One for keep
 
 
-def pad_with_bool(attention, x, attention_mask):
+def pad_with_bool(attention: Attention, x: Tensor, attention_mask: Tensor) -> tuple[Tensor, Tensor]:
     return attention(x, x, x, key_padding_mask=attention_mask.bool(), average_attn_weights=False)
 
 
-def pad_with_float(attention, x, attention_mask):
+def pad_with_float(attention: Attention, x: Tensor, attention_mask: Tensor) -> tuple[Tensor, Tensor]:
     return attention(x, x, x, key_padding_mask=attention_mask.float(), average_attn_weights=False)
 
 
-def pad_where_zero(attention, x, attention_mask):
+def pad_where_zero(attention: Attention, x: Tensor, attention_mask: Tensor) -> tuple[Tensor, Tensor]:
     return attention(x, x, x, key_padding_mask=attention_mask == 0, average_attn_weights=False)
 
 
@@ -161,7 +183,7 @@ def pad_where_zero(attention, x, attention_mask):
         Knob("padded", 2, "Padded tokens at the end of item 0.", 1, 7),
     ),
 )
-def ones_for_keep(bench, conversion, padded):
+def ones_for_keep(bench: Bench, conversion: str, padded: int) -> Experiment:
     bench.needs(tokens=2)
     attention, x = bench.module(), bench.x[:1]
     L = x.shape[1]
@@ -173,7 +195,7 @@ def ones_for_keep(bench, conversion, padded):
     hidden = (mask == 0).expand(L, L).numpy()
     given = ~hidden if conversion == ".bool()" else None
 
-    def tried(attend_as):
+    def tried(attend_as: Padded) -> tuple[Callable[[Tensor, Tensor], Tensor], Tensor, Tensor]:
         return lambda x, keep: attend_as(attention, x, keep.long())[0], x, mask.bool()
 
     return Experiment(
@@ -192,12 +214,12 @@ def ones_for_keep(bench, conversion, padded):
 # Masks per head in the wrong order
 
 
-def repeat_masks(attention, x, hidden):
+def repeat_masks(attention: Attention, x: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
     mask = hidden.repeat(attention.num_heads, 1, 1)  # item 0, item 1, …, item 0, item 1, …
     return attention(x, x, x, attn_mask=mask, average_attn_weights=False)
 
 
-def interleave_masks(attention, x, hidden):
+def interleave_masks(attention: Attention, x: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
     mask = hidden.repeat_interleave(attention.num_heads, dim=0)  # item 0 for each head, then item 1 for each head, …
     return attention(x, x, x, attn_mask=mask, average_attn_weights=False)
 
@@ -209,7 +231,7 @@ def interleave_masks(attention, x, hidden):
     "an item get the mask of another one. With one item both orders are the same, so a test of one item cannot see it.",
     "Use hidden.repeat_interleave(num_heads, dim=0), and test with two items whose masks differ.",
 )
-def head_masks_in_wrong_order(bench):
+def head_masks_in_wrong_order(bench: Bench) -> Experiment:
     bench.needs(items=2, tokens=2, heads=2)
     attention, x = bench.module(), bench.x
     N, L, H = x.shape[0], x.shape[1], attention.num_heads
@@ -218,13 +240,15 @@ def head_masks_in_wrong_order(bench):
     found = [attend_as(attention, x, hidden)[1].detach() for attend_as in (repeat_masks, interleave_masks)]  # [N, H, L, S]
     leaks = [torch.stack([w[n][:, :, lengths[n] :].sum(dim=-1).amax(dim=-1) for n in range(N)]) for w in found]  # [N, H]
     taken = [torch.stack([(w[n][:, :, : lengths[n]] == 0).any(dim=-1).any(dim=-1) for n in range(N)]) for w in found]
-    names = dict(row_names=tuple(map(str, range(N))), column_names=tuple(map(str, range(H))), rows="item", columns="head")
+    each_item, each_head = tuple(map(str, range(N))), tuple(map(str, range(H)))
+    titles = "repeat: most of a row on hidden keys", "repeat_interleave"
+    maps = tuple(
+        Map(title, leak.numpy(), each_item, each_head, rows="item", columns="head", quantity="on hidden keys")
+        for title, leak in zip(titles, leaks, strict=True)
+    )
     counts = [(int((leak > 0).sum()), int(lost.sum())) for leak, lost in zip(leaks, taken, strict=True)]
     return Experiment(
-        (
-            Map("repeat: most of a row on hidden keys", leaks[0].numpy(), **names, quantity="on hidden keys"),
-            Map("repeat_interleave", leaks[1].numpy(), **names, quantity="on hidden keys"),
-        ),
+        maps,
         (
             Number("heads that read hidden keys", f"{counts[0][0]} of {N * H}", f"{counts[1][0]} of {N * H}"),
             Number("heads that lose keys they may read", f"{counts[0][1]} of {N * H}", f"{counts[1][1]} of {N * H}"),
@@ -240,12 +264,12 @@ def head_masks_in_wrong_order(bench):
 # The causal hint
 
 
-def hint_without_mask(attention, x):
+def hint_without_mask(attention: Attention, x: Tensor) -> tuple[Tensor, Tensor]:
     with torch.no_grad():  # in eval mode this takes the fused path
         return attention(x, x, x, is_causal=True, average_attn_weights=False)
 
 
-def hint_while_training(attention, x):
+def hint_while_training(attention: Attention, x: Tensor) -> tuple[Tensor, Tensor]:
     return attention(x, x, x, is_causal=True, average_attn_weights=False)
 
 
@@ -261,7 +285,7 @@ FUSED, TRAINING = "eval, without gradients", "with gradients, as in training"
     "Always build the mask and pass it; leave the hint away. F.scaled_dot_product_attention is different: there is_causal=True masks.",
     (Knob("path", FUSED, "How the layer is called.", choices=(FUSED, TRAINING)),),
 )
-def causal_hint_without_mask(bench, path):
+def causal_hint_without_mask(bench: Bench, path: str) -> Experiment:
     bench.needs(tokens=2)
     attention, x = bench.module(), bench.x
     L = x.shape[1]
@@ -296,11 +320,11 @@ def causal_hint_without_mask(bench, path):
 # Top left and bottom right
 
 
-def causal_by_flag(q, k, v):
+def causal_by_flag(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return F.scaled_dot_product_attention(q, k, v, is_causal=True)  # query i sees keys 0 … i
 
 
-def causal_from_the_end(q, k, v):
+def causal_from_the_end(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     L, S = q.shape[-2], k.shape[-2]
     keep = torch.ones(S, S, dtype=torch.bool).tril()[-L:]  # the last query stands at the last key
     return F.scaled_dot_product_attention(q, k, v, attn_mask=keep)
@@ -315,7 +339,7 @@ def causal_from_the_end(q, k, v):
     "Cut the last L rows from the S × S causal mask (torch.nn.attention.bias.causal_lower_right), or pass no mask where L = 1.",
     (Knob("queries", 1, "The newest tokens that ask, out of all keys.", 1, 8),),
 )
-def top_left_and_bottom_right(bench, queries):
+def top_left_and_bottom_right(bench: Bench, queries: int) -> Experiment:
     bench.needs(tokens=2)
     trace = attend(bench.layer, Batch(bench.tokens))
     q, k, v = (torch.tensor(t) for t in (trace.q, trace.k, trace.v))  # [N, H, L, D]
@@ -345,12 +369,12 @@ def top_left_and_bottom_right(bench, queries):
 # A window that is off by one
 
 
-def window_with_one_more(L, window):
+def window_with_one_more(L: int, window: int) -> Tensor:
     query, key = torch.arange(L)[:, None], torch.arange(L)
     return (key > query) | (key < query - window)  # hidden; a query sees window + 1 keys
 
 
-def window_itself_included(L, window):
+def window_itself_included(L: int, window: int) -> Tensor:
     query, key = torch.arange(L)[:, None], torch.arange(L)
     return (key > query) | (key <= query - window)  # hidden; a query sees window keys
 
@@ -363,7 +387,7 @@ def window_itself_included(L, window):
     "Say which is meant, itself included or not, and count the keys that a late query sees.",
     (Knob("window", 3, "Keys in the window, itself included.", 1, 8),),
 )
-def window_off_by_one(bench, window):
+def window_off_by_one(bench: Bench, window: int) -> Experiment:
     bench.needs(tokens=2)
     attention, x = bench.module(), bench.x
     L = x.shape[1]

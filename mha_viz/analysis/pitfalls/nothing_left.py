@@ -1,5 +1,9 @@
 """Queries with no key left: what PyTorch answers, where they come from, and what they do to gradients."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import torch
 
 from mha_viz.analysis.pitfalls import checks
@@ -7,14 +11,21 @@ from mha_viz.analysis.pitfalls.masks import causal_mask, maps_of
 from mha_viz.analysis.pitfalls.pitfall import Experiment, Knob, Number, Version, pitfall
 from mha_viz.core.decimals import prose
 
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
+    from torch import Tensor, nn
+
+    from mha_viz.analysis.pitfalls.pitfall import Attention, Bench
+
+
 # Every key masked
 
 
-def attend_all_padding(attention, x, padding):
+def attend_all_padding(attention: Attention, x: Tensor, padding: Tensor) -> tuple[Tensor, Tensor]:
     return attention(x, x, x, key_padding_mask=padding, average_attn_weights=False)
 
 
-def attend_around_empty(attention, x, padding):
+def attend_around_empty(attention: Attention, x: Tensor, padding: Tensor) -> tuple[Tensor, Tensor]:
     empty = padding.all(dim=1)  # [N] items without a single token: they read anything, and give zeros
     output, weights = attention(x, x, x, key_padding_mask=padding & ~empty[:, None], average_attn_weights=False)
     return output.masked_fill(empty[:, None, None], 0.0), weights.masked_fill(empty[:, None, None, None], 0.0)
@@ -30,7 +41,7 @@ def attend_around_empty(attention, x, padding):
     "key that is always there.",
     (Knob("padded", 8, "Padded tokens of item 0, up to all of them.", 0, 8),),
 )
-def every_key_masked(bench, padded):
+def every_key_masked(bench: Bench, padded: int) -> Experiment:
     attention, x = bench.module(), bench.x
     N, L = x.shape[:2]
     padded = min(padded, L)
@@ -62,7 +73,13 @@ def every_key_masked(bench, padded):
     )
 
 
-def _three_ways(attention, x, padding, attn_mask=None, rows=slice(None)):
+def _three_ways(
+    attention: nn.MultiheadAttention,
+    x: Float[Tensor, "N L E"],
+    padding: Bool[Tensor, "N L"],
+    attn_mask: Bool[Tensor, "L L"] | None = None,
+    rows: slice = slice(None),
+) -> list[str]:
     """What these rows of item 0 come out as with weights, without them, and without them on the fused path, in words."""
     masks = {"key_padding_mask": padding, "attn_mask": attn_mask}
     with_weights = attention(x, x, x, **masks)[0]
@@ -72,7 +89,7 @@ def _three_ways(attention, x, padding, attn_mask=None, rows=slice(None)):
     return [_told(output[0, rows].detach(), attention.out_proj.bias) for output in (with_weights, without, fused)]
 
 
-def _told(output, bias):
+def _told(output: Float[Tensor, "L E"], bias: Float[Tensor, " E"] | None) -> str:
     """What an item's output [L, E] is, in words."""
     if output.isnan().all():
         return "NaN"
@@ -85,11 +102,11 @@ def _told(output, bias):
 # Causal with left padding
 
 
-def pad_left(count, L, padded):
+def pad_left(count: int, L: int, padded: int) -> Tensor:
     return (torch.arange(L) < padded) & (torch.arange(count) == 0)[:, None]  # [N, L], item 0 begins with padding
 
 
-def pad_right(count, L, padded):
+def pad_right(count: int, L: int, padded: int) -> Tensor:
     return (torch.arange(L) >= L - padded) & (torch.arange(count) == 0)[:, None]  # [N, L], item 0 ends with padding
 
 
@@ -102,7 +119,7 @@ def pad_right(count, L, padded):
     "their rows.",
     (Knob("padded", 3, "Padded tokens of item 0.", 1, 7),),
 )
-def causal_with_left_padding(bench, padded):
+def causal_with_left_padding(bench: Bench, padded: int) -> Experiment:
     bench.needs(tokens=2)
     attention, x = bench.module(), bench.x
     N, L, H = *x.shape[:2], attention.num_heads
@@ -139,14 +156,14 @@ def causal_with_left_padding(bench, padded):
 # One bad row and all gradients
 
 
-def loss_of_real_rows(attention, x, padding):
+def loss_of_real_rows(attention: Attention, x: Tensor, padding: Tensor) -> Tensor:
     L = x.shape[1]
     mask = torch.ones(L, L, dtype=torch.bool).triu(1)
     output, _ = attention(x, x, x, attn_mask=mask, key_padding_mask=padding)
     return output[~padding].square().mean()  # the undefined rows are not in the loss
 
 
-def loss_with_own_key(attention, x, padding):
+def loss_with_own_key(attention: Attention, x: Tensor, padding: Tensor) -> Tensor:
     L = padding.shape[1]
     hidden = torch.ones(L, L, dtype=torch.bool).triu(1) | padding[:, None]  # [N, L, S]
     hidden &= ~torch.eye(L, dtype=torch.bool)  # every query sees at least itself
@@ -163,7 +180,7 @@ def loss_with_own_key(attention, x, padding):
     "Give every query a key before the softmax, its own for instance; then leave its row out of the loss.",
     (Knob("padded", 3, "Padded tokens at the left of item 0.", 0, 7),),
 )
-def one_bad_row_and_all_gradients(bench, padded):
+def one_bad_row_and_all_gradients(bench: Bench, padded: int) -> Experiment:
     bench.needs(tokens=2)
     attention, x = bench.module(), bench.x
     N, L = x.shape[:2]

@@ -1,6 +1,9 @@
 """Weights and outputs read wrongly: dropout in what is shown, padding in a mean, attention taken for an explanation."""
 
+from __future__ import annotations
+
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -13,15 +16,21 @@ from mha_viz.core.attend import attend
 from mha_viz.core.batch import Batch
 from mha_viz.core.decimals import prose
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from mha_viz.analysis.pitfalls.pitfall import Attention, Bench
+
+
 # Dropout in the weights
 
 
-def weights_in_training(attention, x):
+def weights_in_training(attention: Attention, x: Tensor) -> Tensor:
     attention.train()
     return attention(x, x, x, average_attn_weights=False)[1]
 
 
-def weights_in_eval(attention, x):
+def weights_in_eval(attention: Attention, x: Tensor) -> Tensor:
     attention.eval()
     return attention(x, x, x, average_attn_weights=False)[1]
 
@@ -40,16 +49,16 @@ DROPPED = {"0.1": 0.1, "0.2": 0.2, "0.5": 0.5, "0": 0.0}
         Knob("draw", 7, "The seed of what is dropped.", 0, 1000),
     ),
 )
-def dropout_in_the_weights(bench, dropout, draw):
+def dropout_in_the_weights(bench: Bench, dropout: str, draw: int) -> Experiment:
     p = DROPPED[dropout]
     layer, batch = replace(bench.layer, dropout=p), Batch(bench.tokens)
     trace = attend(layer, batch, training=True, generator=torch.Generator().manual_seed(draw))
     found = [torch.tensor(w) for w in (trace.weights, trace.probabilities)]
     sums = [w.double().sum(dim=-1) for w in found]
     zeros = int((found[0] == 0).sum())
-    names = dict(row_names=bench.names[0], column_names=bench.names[0])
+    names = bench.names[0]
     return Experiment(
-        (Map("train mode", found[0][0, 0].numpy(), **names), Map("eval mode", found[1][0, 0].numpy(), **names)),
+        (Map("train mode", found[0][0, 0].numpy(), names, names), Map("eval mode", found[1][0, 0].numpy(), names, names)),
         (
             Number("sums of rows", span(sums[0]), span(sums[1])),
             Number(
@@ -67,11 +76,11 @@ def dropout_in_the_weights(bench, dropout, draw):
 # Padded queries in a mean
 
 
-def mean_of_all(output, keep):
+def mean_of_all(output: Tensor, keep: Tensor) -> Tensor:
     return output.mean(dim=1)  # padded queries have outputs too
 
 
-def mean_of_real(output, keep):
+def mean_of_real(output: Tensor, keep: Tensor) -> Tensor:
     kept = keep.unsqueeze(-1)  # [N, L, 1]
     return output.masked_fill(~kept, 0.0).sum(dim=1) / kept.sum(dim=1)  # [N, E]
 
@@ -84,7 +93,7 @@ def mean_of_real(output, keep):
     "Leave padded queries out of the sum, and divide by the number of real ones.",
     (Knob("padded", 2, "Padded tokens at the end of item 0.", 0, 7),),
 )
-def padded_queries_in_a_mean(bench, padded):
+def padded_queries_in_a_mean(bench: Bench, padded: int) -> Experiment:
     bench.needs(tokens=2)
     attention, x = bench.module(), bench.x[:1]
     L = x.shape[1]
@@ -115,11 +124,11 @@ def padded_queries_in_a_mean(bench, padded):
 # Attention is not explanation
 
 
-def key_of_largest_weight(weights, v):
+def key_of_largest_weight(weights: Tensor, v: Tensor) -> Tensor:
     return weights.argmax()
 
 
-def key_of_largest_effect(weights, v):
+def key_of_largest_effect(weights: Tensor, v: Tensor) -> Tensor:
     effect = []
     for key in range(len(weights)):
         left = weights.clone()
@@ -137,19 +146,25 @@ def key_of_largest_effect(weights, v):
     "Leave the key out and see how far the output moves; weigh by the values' norms; compare with other evidence before telling a story.",
     (Knob("moved", 30, "Hundredths of weight moved from key 0 to key 1, which hold the same value.", 0, 70),),
 )
-def attention_is_not_explanation(bench, moved):
+def attention_is_not_explanation(bench: Bench, moved: int) -> Experiment:
     v = torch.tensor([[1.0, 2.0], [1.0, 2.0], [5.0, 0.0]])
     before, weights = torch.tensor([0.7, 0.1, 0.2]), torch.tensor([0.7 - moved / 100, 0.1 + moved / 100, 0.2])
     outputs = before @ v, weights @ v
     distance = (before - weights).abs().sum().item() / 2
     named, matters = int(key_of_largest_weight(weights, v)), int(key_of_largest_effect(weights, v))
-    names = dict(
-        row_names=("before", "after"), column_names=("0: (1, 2)", "1: (1, 2)", "2: (5, 0)"), rows="", columns="key: value"
-    )
     told = [f"({', '.join(prose(number, 'g') for number in output.numpy().round(4))})" for output in outputs]
     agree = "which is also the one" if named == matters else f"though it is key {matters}"
     return Experiment(
-        (Map("weights of one query", np.stack([before.numpy(), weights.numpy()]), **names),),
+        (
+            Map(
+                "weights of one query",
+                np.stack([before.numpy(), weights.numpy()]),
+                row_names=("before", "after"),
+                column_names=("0: (1, 2)", "1: (1, 2)", "2: (5, 0)"),
+                rows="",
+                columns="key: value",
+            ),
+        ),
         (
             Number("output", f"{told[0]} before", f"{told[1]} after"),
             Number("the key that counts", f"key {named}, by its weight", f"key {matters}, by its effect"),

@@ -1,7 +1,10 @@
 """Between scores and weights: the axis of the softmax, once and not twice, its shift, the scale, and what is filled in for hidden."""
 
+from __future__ import annotations
+
 import math
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -11,32 +14,39 @@ from mha_viz.analysis.pitfalls.masks import maps_of
 from mha_viz.analysis.pitfalls.pitfall import Experiment, Knob, Map, Number, Version, pitfall, verdict
 from mha_viz.core.attend import attend
 from mha_viz.core.batch import Batch
-from mha_viz.core.cells import word
+from mha_viz.core.cells import WORDS, word
 from mha_viz.core.decimals import prose
 
+if TYPE_CHECKING:
+    from jaxtyping import Float
+    from torch import Tensor
 
-def scores_of(bench):
+    from mha_viz.analysis.pitfalls.pitfall import Bench
+
+
+def scores_of(bench: Bench) -> Float[Tensor, "N H L S"]:
     """Scaled scores [N, H, L, S] of the bench's layer and tokens, as a tensor."""
     return torch.tensor(attend(bench.layer, Batch(bench.tokens)).scores)
 
 
-def entropy(weights):
+def entropy(weights: Float[Tensor, "... L S"]) -> float:
     """Mean entropy of the rows of weights [..., L, S], in nats; NaN rows left out."""
-    return torch.special.entr(weights).sum(dim=-1).nanmean().item()
+    mean: float = torch.special.entr(weights).sum(dim=-1).nanmean().item()
+    return mean
 
 
-def span(sums):
+def span(sums: Float[Tensor, ...]) -> str:
     return f"{sums.min():.4f} to {sums.max():.4f}"
 
 
 # Over the wrong axis
 
 
-def softmax_over_queries(scores):
+def softmax_over_queries(scores: Tensor) -> Tensor:
     return scores.softmax(dim=-2)
 
 
-def softmax_over_keys(scores):
+def softmax_over_keys(scores: Tensor) -> Tensor:
     return scores.softmax(dim=-1)
 
 
@@ -47,7 +57,7 @@ def softmax_over_keys(scores):
     "itself among queries: columns sum to 1. In self-attention L = S, and no shape tells.",
     "softmax(dim=-1) on scores [..., L, S], a row per query; and sum the rows in a test.",
 )
-def softmax_over_the_wrong_axis(bench):
+def softmax_over_the_wrong_axis(bench: Bench) -> Experiment:
     bench.needs(tokens=2)
     scores = scores_of(bench)
     found = [softmax_of(scores) for softmax_of in (softmax_over_queries, softmax_over_keys)]
@@ -65,7 +75,7 @@ def softmax_over_the_wrong_axis(bench):
 # Twice
 
 
-def softmax_of_weights(scores):
+def softmax_of_weights(scores: Tensor) -> Tensor:
     weights = scores.softmax(dim=-1)
     return weights.softmax(dim=-1)  # once more, as where a library returns weights and they are taken for scores
 
@@ -78,7 +88,7 @@ def softmax_of_weights(scores):
     "Know what is returned: nn.MultiheadAttention and Hugging Face return weights after softmax. Test with a score that must win.",
     (Knob("sharpness", 10, "What the scores are multiplied with, so that the head has something to lose.", 1, 100),),
 )
-def softmax_twice(bench, sharpness):
+def softmax_twice(bench: Bench, sharpness: int) -> Experiment:
     bench.needs(tokens=2)
     scores = scores_of(bench) * sharpness
     found = [softmax_of(scores) for softmax_of in (softmax_of_weights, softmax_over_keys)]
@@ -102,12 +112,12 @@ def softmax_twice(bench, sharpness):
 # Without its shift
 
 
-def softmax_by_formula(scores):
+def softmax_by_formula(scores: Tensor) -> Tensor:
     exponentials = scores.exp()
     return exponentials / exponentials.sum(dim=-1, keepdim=True)
 
 
-def softmax_shifted(scores):
+def softmax_shifted(scores: Tensor) -> Tensor:
     exponentials = (scores - scores.amax(dim=-1, keepdim=True)).exp()  # the largest is exp(0) = 1
     return exponentials / exponentials.sum(dim=-1, keepdim=True)
 
@@ -120,7 +130,7 @@ def softmax_shifted(scores):
     "Subtract the largest score of each row, as torch.softmax does by itself.",
     (Knob("raised", 100, "What is added to the score of key 0, in each row.", 0, 1000),),
 )
-def softmax_without_its_shift(bench, raised):
+def softmax_without_its_shift(bench: Bench, raised: int) -> Experiment:
     scores = scores_of(bench).clone()
     scores[..., 0] += raised
     found = [softmax_of(scores) for softmax_of in (softmax_by_formula, softmax_shifted)]
@@ -146,19 +156,19 @@ def softmax_without_its_shift(bench, raised):
 # Wrong scale
 
 
-def scaled_by_embed_dim(q, k, num_heads):
+def scaled_by_embed_dim(q: Tensor, k: Tensor, num_heads: int) -> Tensor:
     return (q @ k.mT / math.sqrt(q.shape[-1] * num_heads)).softmax(dim=-1)
 
 
-def not_scaled(q, k, num_heads):
+def not_scaled(q: Tensor, k: Tensor, num_heads: int) -> Tensor:
     return (q @ k.mT).softmax(dim=-1)
 
 
-def scaled_by_d(q, k, num_heads):
+def scaled_by_d(q: Tensor, k: Tensor, num_heads: int) -> Tensor:
     return (q @ k.mT / q.shape[-1]).softmax(dim=-1)
 
 
-def scaled_by_head_dim(q, k, num_heads):
+def scaled_by_head_dim(q: Tensor, k: Tensor, num_heads: int) -> Tensor:
     return (q @ k.mT / math.sqrt(q.shape[-1])).softmax(dim=-1)
 
 
@@ -173,7 +183,7 @@ SCALES = {"1/√embed_dim": scaled_by_embed_dim, "none": not_scaled, "1/head_dim
     "Scale by the size of what is multiplied, q.shape[-1] after the split into heads, and compare with PyTorch once.",
     (Knob("scale", "1/√embed_dim", "What q · k is multiplied with.", choices=tuple(SCALES)),),
 )
-def wrong_scale(bench, scale):
+def wrong_scale(bench: Bench, scale: str) -> Experiment:
     bench.needs(tokens=2)
     trace = attend(bench.layer, Batch(bench.tokens))
     q, k, H = torch.tensor(trace.q), torch.tensor(trace.k), bench.layer.num_heads
@@ -200,19 +210,19 @@ def wrong_scale(bench, scale):
 # What is filled in for hidden
 
 
-def fill_with_ten_thousand(scores, hidden):
+def fill_with_ten_thousand(scores: Tensor, hidden: Tensor) -> Tensor:
     return scores.masked_fill(hidden, -1e4).softmax(dim=-1)
 
 
-def fill_with_a_billion(scores, hidden):
+def fill_with_a_billion(scores: Tensor, hidden: Tensor) -> Tensor:
     return scores.masked_fill(hidden, -1e9).softmax(dim=-1)
 
 
-def fill_with_lowest(scores, hidden):
+def fill_with_lowest(scores: Tensor, hidden: Tensor) -> Tensor:
     return scores.masked_fill(hidden, torch.finfo(scores.dtype).min).softmax(dim=-1)
 
 
-def fill_with_infinity(scores, hidden):
+def fill_with_infinity(scores: Tensor, hidden: Tensor) -> Tensor:
     return scores.masked_fill(hidden, float("-inf")).softmax(dim=-1)
 
 
@@ -231,22 +241,23 @@ FILLS = {"-1e4": fill_with_ten_thousand, "-1e9": fill_with_a_billion, "finfo.min
         Knob("lowest", 20000, "Real scores go down to minus this.", 0, 60000),
     ),
 )
-def half_precision_fill(bench, fill, lowest):
+def half_precision_fill(bench: Bench, fill: str, lowest: int) -> Experiment:
     scores = torch.tensor([[-lowest, -0.75 * lowest, 0], [0, 0, 0], [0, 0, 0]], dtype=torch.float16)
     hidden = torch.tensor([[False, False, True], [False, False, True], [True, True, True]])
     wrong = FILLS[fill]
     said = verdict(wrong, scores, hidden)
+    maps: tuple[Map, ...]
     right = fill_with_infinity(scores, hidden)
     half = torch.finfo(torch.half).min if fill == "finfo.min" else torch.tensor(float(fill)).half().item()
     names = ("0", "1", "2")
 
-    def shown(title, weights):
+    def shown(title: str, weights: Float[Tensor, "L S"]) -> Map:
         return Map(title, weights.float().numpy(), names, names, hidden.numpy(), rows="row")
 
     given = []
     for weights in ([] if said else [wrong(scores, hidden)]) + [right]:
         given.append(weights.float().nan_to_num(0)[hidden])
-    leaks = [f"{prose(g[0], '.3g')} in row 0, {g[2:].sum():.3g} in row 2" for g in given]
+    leaks = [f"{prose(g[0].item(), '.3g')} in row 0, {g[2:].sum():.3g} in row 2" for g in given]
     if said:
         maps, sentence = (shown("−∞", right),), f"PyTorch refuses to fill float16 with {fill}: {said}"
     else:
@@ -261,9 +272,9 @@ def half_precision_fill(bench, fill, lowest):
             Number(
                 "weight on hidden keys",
                 "no answer" if said else leaks[0],
-                f"{prose(given[-1][0], '.3g')} in row 0, row 2 undefined",
+                f"{prose(given[-1][0].item(), '.3g')} in row 0, row 2 undefined",
             ),
-            Number("in float16 the fill is", word(half) or prose(half, ".1f"), word(-math.inf)),
+            Number("in float16 the fill is", word(half) or prose(half, ".1f"), WORDS["-inf"]),
             Number("PyTorch says", said or "nothing", "nothing"),
         ),
         sentence,
