@@ -1,11 +1,14 @@
 """``mha-viz``, or ``python -m mha_viz``: the app, and what it can do, from a command line."""
 
+from __future__ import annotations
+
 import _thread
 import argparse
 import os
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from traceback import walk_stack
 
 from mha_viz import __version__
@@ -13,18 +16,18 @@ from mha_viz import __version__
 STOPPED, UNREAD = 130, 141  # what a shell calls the end by Ctrl-C, and that of a program whose output nobody reads any more
 
 
-def console():
+def console() -> int:
     """``mha-viz``, where the package is installed."""
     return listening("mha-viz")
 
 
-def listening(program):
+def listening(program: str) -> int:
     """The exit status of ``program``, run with the arguments of this process, which hears every Ctrl-C."""
     sys.unraisablehook = hear_again
     return main(program=program)
 
 
-def main(arguments=None, program="python -m mha_viz"):
+def main(arguments: Sequence[str] | None = None, program: str = "python -m mha_viz") -> int:
     """The exit status: 0 where all went well, 1 where a check fails, 2 where something given is wrong, which is said; 130 where
     somebody stopped it, and 141 where whoever read its output has gone, as `head` does. What is said begins with ``program``."""
     command = program
@@ -50,10 +53,11 @@ def main(arguments=None, program="python -m mha_viz"):
         return 2
 
 
-def parser_of_commands(name):
+def parser_of_commands(program: str) -> argparse.ArgumentParser:
+    """The parser of what ``program`` is told: a command, and the options of each."""
     from mha_viz.commands import COMMANDS
 
-    parser = argparse.ArgumentParser(prog=name, description="MHA Explorer: open multi-head attention up.")
+    parser = argparse.ArgumentParser(prog=program, description="MHA Explorer: open multi-head attention up.")
     parser.add_argument("--version", action="version", version=f"mha-viz {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     for name, command in COMMANDS.items():
@@ -61,14 +65,16 @@ def parser_of_commands(name):
     return parser
 
 
-def status_of(given, command):
+def status_of(given: argparse.Namespace, command: str) -> int:
+    """The exit status of what is ``given``; what is said begins with ``command``."""
     from mha_viz.commands import COMMANDS
     from mha_viz.core.memory import ran_out
     from mha_viz.core.rules import Wrong
 
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: its threads must not spin against other sessions'
     try:
-        return COMMANDS[given.command].run(given)
+        status: int = COMMANDS[given.command].run(given)
+        return status
     except Wrong as wrong:
         print(f"{command}: {wrong}", file=sys.stderr)
         return 2
@@ -80,7 +86,7 @@ def status_of(given, command):
         return 2
 
 
-def hear_again(unraisable):
+def hear_again(unraisable: sys.UnraisableHookArgs) -> None:
     """Ctrl-C that falls into a callback of Python's own, as in imports, is printed and lost there: it is sent again."""
     if issubclass(unraisable.exc_type, KeyboardInterrupt):
         threading.Thread(target=_interrupt_once_left, args=(threading.get_ident(),), daemon=True).start()
@@ -88,7 +94,7 @@ def hear_again(unraisable):
         sys.__unraisablehook__(unraisable)
 
 
-def _interrupt_once_left(thread):
+def _interrupt_once_left(thread: int) -> None:
     """Interrupt the main thread once this thread has left ``hear_again``: within it, it would be lost again."""
     while any(frame.f_code is hear_again.__code__ for frame, _ in walk_stack(sys._current_frames()[thread])):
         time.sleep(0.001)

@@ -8,14 +8,20 @@ written: 1e3 is 1000 and 12.0 is 12. Nothing groups digits and no comma is a poi
 import math
 import re
 from decimal import Decimal
-from typing import Any
+from typing import TypeVar, overload
+
+T = TypeVar("T")
 
 NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?"
 _GROUPED = r"[+-]?[0-9]{1,3}(?:([ ,_'\u00a0\u202f])[0-9]{3})(?:\1[0-9]{3})*"
 _COMMA = r"[+-]?[0-9]*,[0-9]+"
 
 
-def read_number(text: Any) -> Any:
+@overload
+def read_number(text: str) -> int | float | str: ...
+@overload
+def read_number(text: T) -> T: ...
+def read_number(text: object) -> object:
     """The number that ``text`` spells: an int if it is whole, else a float. Text that spells none is returned as it is, and so is
     a value that is no text."""
     if not isinstance(text, str):

@@ -54,9 +54,11 @@ def _read(part: str) -> tuple[int, Given]:
     name, value = what.split("=")
     layer = whole("layer", read_number(place), 0, MOST_LAYERS - 1)
     if name == "keys":
-        return layer, {"hidden_keys": Intervention(hidden_keys=tuple(map(read_number, value.split(",")))).hidden_keys}
+        keys: list[Any] = [read_number(key) for key in value.split(",")]  # Intervention refuses what is no number
+        return layer, {"hidden_keys": Intervention(hidden_keys=keys).hidden_keys}
     if name == "temperature":
-        return layer, {"temperature": Intervention(temperature=read_number(value)).temperature}
+        temperature: Any = read_number(value)
+        return layer, {"temperature": Intervention(temperature=temperature).temperature}
     return layer, {"off": dict(Intervention(((whole("off", read_number(name), 0), one_of("off", value, WAYS)),)).off)}
 
 

@@ -425,6 +425,8 @@ def test_what_a_source_does_not_know_is_missing():
     with pytest.raises(Missing, match=r"encoder\.0 has no q"):
         _ = trace.q
     assert not hasattr(trace, "q")
+    with pytest.raises(Missing, match=r"encoder\.0 has no tokens"):
+        _ = trace.query_tokens
 
 
 def test_shapes():
