@@ -33,9 +33,10 @@ def begun(folder, *arguments, **options):
 
 # Ctrl-C
 
+SECONDS_OF_CHECKS = ["validate", "--address", "?seq_len=256&batch_size=8"]  # not done before the signal or the reader's end
 LONG = {  # by command: its arguments, and how many lines it prints before it is stopped
-    "validate": (["validate"], 3),
-    "validate --json": (["validate", "--json"], 0),
+    "validate": (SECONDS_OF_CHECKS, 3),
+    "validate --json": ([*SECONDS_OF_CHECKS, "--json"], 0),
     "train": (["train", "induction", "--steps", "5000", "--out", "made"], 1),
     "quality": (["quality", "--num-heads", "1,2", "--seeds", "3", "--steps", "3", "--out", "made"], 1),
     "profile": (["profile", "--seq-len", "512", "--repeats", "500"], 0),
@@ -71,7 +72,7 @@ def free_port():
 # Nobody reads
 
 
-@pytest.mark.parametrize(("arguments", "lines"), [(["validate"], 1), (["validate", "--json"], 0)], ids=["lines", "json"])
+@pytest.mark.parametrize(("arguments", "lines"), [(SECONDS_OF_CHECKS, 1), (["validate", "--json"], 0)], ids=["lines", "json"])
 def test_a_reader_that_has_gone_is_no_failed_check(arguments, lines, tmp_path):
     process = begun(tmp_path, *arguments)
     for _ in range(lines):
