@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
 
 import numpy as np
 
@@ -85,8 +85,9 @@ class Model:
         return TASKS[self.task].vocabulary
 
 
+ModelName: TypeAlias = Literal["induction", "reverse-or-shift", "look-both-ways-1", "look-both-ways-2", "look-both-ways-32"]
 LOOK = "A position must report the token before and the token after it. "
-MODELS = {
+MODELS: dict[ModelName, Model] = {
     "induction": Model(
         "Induction",
         "It goes on with what followed last time: heads of layer 0 carry each token's predecessor, heads of layer 1 find it again.",

@@ -19,6 +19,7 @@ from mha_viz.sources.models import (
     HELD_OUT_COUNT,
     MODELS,
     Model,
+    ModelName,
     Scores,
     forward,
     is_right,
@@ -63,7 +64,7 @@ class Trained(Ruled):
     mha_viz.core.rules.Wrong: snapshot = 45: is no step after which induction was kept; ... Nearest right: snapshot = 40 or snapshot = 50.
     """
 
-    model: str = ruled("induction", choice(*MODELS))
+    model: ModelName = ruled("induction", choice(*MODELS))
     snapshot: int | None = ruled(None, optional(number(0)))
     seed: int = ruled(0, number(0, LARGEST_SEED))
     batch_size: int = ruled(4, number(1, MOST_ITEMS))
@@ -256,7 +257,7 @@ class HeldOut:
 
 
 @lru_cache(maxsize=2)
-def training_sequences(name: str) -> Int[np.ndarray, "count L"]:
+def training_sequences(name: ModelName) -> Int[np.ndarray, "count L"]:
     """[count, L] every sequence that training the shipped model ``name`` drew, drawn again from its seed."""
     recipe, task = record(name)["recipe"], TASKS[MODELS[name].task]
     rng = np.random.default_rng((TRAINING, recipe["seed"]))

@@ -1,13 +1,15 @@
 """Which model reads what, and how the maps are shown."""
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from mha_viz.core.rules import Wrong
 from mha_viz.settings.rules import LONGEST, Ruled, choice, flag, number, optional, ruled
 
 NAME = "all-MiniLM-L6-v2"
 TEXT = "The fox jumped over the fence because it was frightened.\nNobody had seen it."
-SPECIAL = ("shown", "set aside")
+Special: TypeAlias = Literal["shown", "set aside"]
+SPECIAL: tuple[Special, ...] = ("shown", "set aside")
 
 
 def lines(text: str | None) -> tuple[str, ...]:
@@ -61,7 +63,7 @@ class Pretrained(Ruled):
     name: str = ruled(NAME, typed_name)
     text: str = ruled(TEXT, typed_lines)
     pair: str | None = ruled(None, optional(typed_lines))
-    special: str = ruled("shown", choice(*SPECIAL))
+    special: Special = ruled("shown", choice(*SPECIAL))
     join: bool = ruled(False, flag)
     crop: int | None = ruled(None, optional(number(0)))
 
