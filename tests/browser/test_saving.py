@@ -74,7 +74,7 @@ def test_the_command_that_a_page_gives_makes_the_very_picture_that_it_saves(pers
     monkeypatch.chdir(tmp_path)
     person.go(**SMALL, step="softmax")
     person.page.get_by_role("link", name="Step by step").click()
-    eventually(lambda: person.widget("popover_save").count() and person.page.locator(f"{IDLE} .main-svg").count())
+    person.page.wait_for_selector(f"{IDLE} .step-head")
     png = saved(person, "save_now")
     person.sees(".mha-saver", "Saved ")
     person.pick("save_paste", "command")
