@@ -90,6 +90,7 @@ class Program(ABC):
         self.hides = self.padded or self.pairs
 
     def lines(self, step: str) -> list[str]:
+        """The lines of one ``step``, by its name in STEPS."""
         lines: list[str] = getattr(self, step)()
         return lines
 
@@ -132,8 +133,10 @@ class Program(ABC):
         return lines
 
     def masks(self, xp: str) -> list[str]:
-        """Lines that make padding_mask [N, S] and attn_mask [L, S], as nn.MultiheadAttention takes them, and ``added``, which is added to
-        the scores: those of them that the Settings have."""
+        """Lines that make the masks that the Settings have.
+
+        padding_mask [N, S] and attn_mask [L, S], as nn.MultiheadAttention takes them, and ``added``, which is added to the scores.
+        """
         lines: list[str] = []
         s, make = self.settings, "torch.tensor" if xp == "torch" else "np.array"
         if self.padded:
@@ -141,9 +144,8 @@ class Program(ABC):
         if self.hidden_keys:
             lines.append(f"padding_mask[:, {self.hidden_keys}] = True  # what if: no query reads these")
         if s.causal or s.window is not None:
-            lines.append(
-                f"ahead = {xp}.arange(S) - ({xp}.arange(L)[:, None] + S - L)  # [L, S], the last query at the last key"
-            )
+            queries = f"{xp}.arange(L)[:, None] + S - L"
+            lines.append(f"ahead = {xp}.arange(S) - ({queries})  # [L, S], the last query at the last key")
         if s.causal:
             lines.append("attn_mask = ahead > 0  # causal: no key after the query")
         if s.window is not None:
@@ -165,9 +167,7 @@ class Program(ABC):
 
 class NumPyProgram(Program):
     def input(self) -> list[str]:
-        lines = (
-            ["query, key, value = (array.numpy() for array in (query, key, value))"] if self.settings.case == "random" else []
-        )
+        lines = ["query, key, value = (array.numpy() for array in (query, key, value))"] * (self.settings.case == "random")
         return [*lines, "(N, L, E), S = query.shape, key.shape[1]"]
 
     def configure(self) -> list[str]:
@@ -307,9 +307,7 @@ class TorchProgram(Program):
         if self.hides and not self.finite:  # PyTorch adds −∞, which hides no NaN
             terms = f"{terms} + torch.where({names[0]}, -math.inf, 0.0)"
         elif self.hides:
-            terms = (
-                f"({terms}).masked_fill({names[0]}, -math.inf)" if self.adds else f"scores.masked_fill({names[0]}, -math.inf)"
-            )
+            terms = f"{f'({terms})' if self.adds else terms}.masked_fill({names[0]}, -math.inf)"
         note = "  # [N, H, L, S]" if names else "  # nothing is hidden"
         return [*lines, f"masked = {terms}{note}"]
 

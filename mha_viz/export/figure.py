@@ -85,6 +85,7 @@ def address(argument: str, value: object) -> str:
 
 
 def text(argument: str, value: object) -> str:
+    """A rule: a text that is not empty."""
     if not isinstance(value, str) or not value.strip():
         raise Wrong(argument, value, "must be a text.")
     return value
@@ -147,6 +148,7 @@ class Figure(Ruled):
         super().__post_init__()
 
     def check_together(self) -> None:
+        """Raises Wrong where fields that are right by themselves do not go together."""
         if self.settings and self.recording:
             raise Wrong(
                 "recording", self.recording, "stands beside settings: a figure is of one of them.", [{"settings": None}]
@@ -185,12 +187,15 @@ class Figure(Ruled):
 
     @property
     def format(self) -> str:
+        """The format of the file, which is its ending."""
         return Path(self.out).suffix.removeprefix(".").lower()
 
     @property
     def family(self) -> str | None:
-        """The family of all words, None for the usual one. In a PDF that would be embedded as Type 3, which publishers refuse: it is a
-        variable font."""
+        """The font family of all words, None for the usual one.
+
+        That is a variable font, which a PDF would embed as Type 3, and publishers refuse it: a PDF has another one.
+        """
         return self.font or (STATIC if self.format == "pdf" else None)
 
     @property
@@ -268,8 +273,11 @@ def read_figures(path: str | Path) -> list[Figure]:
 
 
 def figure_of(values: Mapping[str, object], asked: Collection[str] | None = None) -> Figure:
-    """The Figure of these fields by name; raises Wrong for a name that it does not have, and for a value that it would ignore of those
-    that are ``asked`` for, all where None: what a document says of all its figures need not concern each."""
+    """The Figure of these fields by name.
+
+    Raises Wrong for a name that it does not have, and for a value that it would ignore, of those that are ``asked`` for, all where None:
+    what a document says of all its figures need not concern each.
+    """
     for name, value in values.items():
         if name not in Figure.__dataclass_fields__:
             raise unknown(name, value, Figure)

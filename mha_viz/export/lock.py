@@ -64,6 +64,7 @@ def kept_lock(batch: str | Path, figures: Iterable[Figure]) -> dict[str, Record]
 
 
 def read_lock(batch: str | Path) -> dict[str, Record]:
+    """The records beside the list ``batch``, by the names of their files. Raises Wrong where there are none to read."""
     path, again = lock_of(batch), "Make the figures again."
     try:
         records = parse_json("batch", path.read_text(encoding="utf-8"), path.name)

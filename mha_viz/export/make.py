@@ -145,8 +145,11 @@ def made(figure: Figure, browser: Browser) -> tuple[bytes, Spec]:
 
 
 def table(figure: Figure, what: Shown | Measured[Any], spec: Spec, alt: str) -> bytes:
-    """CSV: of what was measured its numbers; of layers, the statistics of every head; else the weights of the heads that were asked for,
-    of those that are shown where none were."""
+    """CSV of what a Figure shows.
+
+    Of what was measured its numbers; of layers the statistics of every head; else the weights of the heads that were asked for, of those
+    that are shown where none were.
+    """
     if isinstance(what, Measured):
         return results_table(view_of_results(what.found).rows(what)).encode()
     view = view_of_attention(figure.view)
@@ -179,15 +182,18 @@ def recording(figure: Figure, what: Shown | Measured[Any], spec: Spec, alt: str)
 
 
 def page(figure: Figure, what: Shown | Measured[Any], spec: Spec, alt: str) -> bytes:
+    """An HTML page of one picture, which answers the pointer offline."""
     title = VIEWS[figure.view].drawn_as(what).title(what)
     return figure_page(spec, title, alt, caption_of(figure, what), figure.enlarged).encode()
 
 
 def markdown(figure: Figure, what: Shown | Measured[Any], spec: Spec, alt: str) -> bytes:
+    """The caption and an image with its alternative text, as Markdown."""
     return words.markdown(f"{Path(figure.out).stem}.svg", alt, caption_of(figure, what)).encode()
 
 
 def caption_of(figure: Figure, what: Shown | Measured[Any]) -> str:
+    """The caption of a Figure."""
     return words.caption(what, VIEWS[figure.view])
 
 
@@ -203,8 +209,9 @@ WRITERS: dict[str, Callable[[Figure, Shown | Measured[Any], Spec, str], bytes]] 
 
 
 def write(figures: Sequence[Figure], folder: str | Path = ".") -> Iterator[tuple[Figure, Spec]]:
-    """Makes these Figures, whose file names are those of a ``folder``, and yields each with the spec of its picture once its file is
-    there. Nothing half-written is ever found under a file's name.
+    """Make these Figures, and yield each with the spec of its picture once its file is there.
+
+    Their file names are those of a ``folder``. Nothing half-written is ever found under a file's name.
 
     Raises Wrong at the first that cannot be made; those before it stay.
     """

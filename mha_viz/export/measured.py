@@ -14,8 +14,10 @@ from mha_viz.views.shown import Measured
 
 
 def measured(name: str, view: str, at_length: int | None = None) -> Measured[Any]:
-    """The Measured that ``name`` holds, for the view of this name, which shows it or whatever there is. Raises Wrong where it cannot be
-    read, was not measured at that length, or is of another view."""
+    """The Measured that ``name`` holds, for the view of this name, which shows it or whatever there is.
+
+    Raises Wrong where it cannot be read, was not measured at that length, or is of another view.
+    """
     if name in shipped_tasks():
         found = Measured(shipped(name), name, at_length)
     else:

@@ -38,8 +38,11 @@ WORDS: dict[Language, Words] = {"numpy": Words("np", "axis", "keepdims"), "torch
 
 @dataclass(frozen=True)
 class Need:
-    """What is needed beside ``weights`` [N, H, L, S]: ``values`` V [N, H, S, D], ``hidden``, True where a query may not attend, of a shape
-    that broadcasts to that of the weights, and ``probabilities`` [N, H, L, S] before dropout."""
+    """What a program leaves behind beside ``weights`` [N, H, L, S].
+
+    ``values`` V [N, H, S, D]; ``hidden``, True where a query may not attend, of a shape that broadcasts to that of the weights;
+    ``probabilities`` [N, H, L, S] before dropout.
+    """
 
     values: bool
     hidden: bool

@@ -16,8 +16,11 @@ PER_LINE = 8  # numbers
 
 
 def case(shown: Shown, choice: Choice, opening: list[str], lines: Sequence[str], origin: Origin) -> str:
-    """The text of a pytest file: the ``lines`` of a torch program, which begins with the ``opening``, as a fixture that gives weights and
-    what is hidden; then the shape, the chosen row and the average's cell with their numbers, sums, masks and undefined rows."""
+    """The text of a pytest file that holds what is shown.
+
+    The ``lines`` of a torch program, which begins with the ``opening``, are a fixture that gives weights and what is hidden; then come the
+    shape, the chosen row and the average's cell with their numbers, sums, masks and undefined rows.
+    """
     at = next(i for i, line in enumerate(opening) if line.startswith("import torch"))
     opening = [*opening[:at], "import pytest", *opening[at:]]
     hidden = "hidden" if origin.hides else "None"

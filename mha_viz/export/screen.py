@@ -65,6 +65,7 @@ def served(models_folder: str = "") -> Iterator[str]:
 
 
 def healthy(url: str) -> bool:
+    """Whether an app answers at this address."""
     try:
         return bool(urlopen(f"{url}/_stcore/health", timeout=1).read() == b"ok")
     except (URLError, TimeoutError, ConnectionError):

@@ -24,9 +24,10 @@ NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def weights_table(trace: Trace, item: int, heads: Sequence[int | Literal["mean"]], pinned: Trace | None = None) -> str:
-    """CSV of one batch ``item``, one line per cell of these ``heads`` ("mean": their average, called "average"): batch item, head, query
-    and key by number and name, weight, which is empty where no key is left, and nan, inf or -inf where no mask made it so. Of a block the
-    number is that of its first token.
+    """CSV of the weights of one batch ``item``, one line per cell of these ``heads``.
+
+    "mean" among them is their average, called "average". Columns: batch item, head, query and key by number and name, weight, which is
+    empty where no key is left, and nan, inf or -inf where no mask made it so. Of a block the number is that of its first token.
 
     Beside a ``pinned`` Trace of the same heads and cells, A, also A's weight and the difference, weight − A's.
     """
@@ -59,9 +60,11 @@ def weights_table(trace: Trace, item: int, heads: Sequence[int | Literal["mean"]
 
 
 def statistics_table(traces: Sequence[Trace], item: int, places: Sequence[tuple[int, int | None]] | None = None) -> str:
-    """CSV of one batch ``item``, one line per head of all ``traces``: layer, of a run of several steps the step, the layer's
-    name, head, and what each of STATISTICS says of it, empty where it has no meaning. ``places`` are the (layer, step) of the traces, as
-    ``layer_places`` gives them, where they are some of a run."""
+    """CSV of what each of STATISTICS says of the heads of all ``traces``, one line per head of one batch ``item``.
+
+    Columns: layer, of a run of several steps the step, the layer's name, head, and the statistics, empty where one has no meaning.
+    ``places`` are the (layer, step) of the traces, as ``layer_places`` gives them, where they are some of a run.
+    """
     places = layer_places(traces) if places is None else places
     stepped = any(step is not None for _, step in places)
     text = io.StringIO()

@@ -56,6 +56,7 @@ def made_by() -> str:
 
 
 def masks(of: Source) -> str:
+    """What a Source hides from its queries, as the end of a sentence; "" where that is nothing."""
     said = of.kind.masks(of.settings)
     return f"; {', '.join(said)}" if said else ""
 

@@ -93,9 +93,11 @@ def weighted(trace: Trace) -> str:
 
 
 def pooled(trace: Trace, tiles: Pool | None, large: Pool | None, what: str | None = None) -> tuple[str, ...]:
-    """What a caption adds where the Pool of the tiles, of the large maps or both stands for several cells of a Trace's maps, each ``what``,
-    its quantity where None; the longest first, ("",) where all are whole. None for maps that there are not. Of a part of a longer map it
-    says which part, and whether that is exact."""
+    """Say how the maps of a picture are pooled, as the end of its caption.
+
+    Texts from the longest on, ("",) where every cell is drawn. ``tiles`` and ``large`` are the Pools of both, None for maps that there are
+    not; each block stands for the largest ``what`` in it, the Trace's quantity where None. Of a part of a longer map they say which part.
+    """
     if trace.tokens.sight is not None:
         return seen(trace)
     what = what or trace.quantity
@@ -111,8 +113,10 @@ def pooled(trace: Trace, tiles: Pool | None, large: Pool | None, what: str | Non
 
 
 def seen(trace: Trace) -> tuple[str, ...]:
-    """What a caption adds where a Trace shows what is in sight of a longer one: which part, and how exactly; the longest first, ("",) of
-    one that is whole."""
+    """Say which part of a longer map is in sight, and how exactly, as the end of a caption.
+
+    Texts from the longest on, ("",) for a Trace that is whole.
+    """
     sight = trace.tokens.sight
     if sight is None:
         return ("",)
@@ -156,8 +160,10 @@ def caption(place: Geometry, line: int, texts: Sequence[str], theme: Theme) -> P
 
 
 def titles(place: Geometry, names: Sequence[tuple[str, Sequence[str]]], theme: Theme, columns: Names) -> list[Piece]:
-    """The titles of the large maps, (name, and what is said of it, the longest first), and the names of their axes, which make way for the
-    first of the Names of ``columns``."""
+    """The titles of the large maps and the names of their axes.
+
+    ``names`` are pairs (name, what is said of it, the longest first). The names of axes make way for the first of the Names of ``columns``.
+    """
     found: list[Piece] = []
     for map, (name, more) in zip(place.maps, names, strict=True):
         title = map.title
@@ -186,8 +192,10 @@ def text_at(place: Geometry, x: float, y: float, text: str, size: float, color: 
 
 
 def row_words(looks: Looks, cell: tuple[float, float], axes: Axes, theme: Theme) -> list[Piece]:
-    """The word "undefined" or "NaN" as an annotation on each block of rows of a large map that are so throughout and have room for it, up
-    to eight each."""
+    """The word "undefined" or "NaN" on each block of rows of a large map that are so throughout.
+
+    An annotation for each block that has room for the word, up to eight.
+    """
     found: list[Piece] = []
     for look, word in (("undefined", "undefined"), ("nan", "NaN")):
         found += _words_on(looks[look][0].all(axis=1), word, cell, axes, theme)

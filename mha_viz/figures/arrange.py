@@ -142,8 +142,10 @@ def arrange_all(
     labels: Mapping[str, float] | None = LABELS,
     parts: Parts = ALL,
 ) -> Tiled:
-    """The Geometry of so many tiles alone, as large as the width allows and two screens hold, in rows that are as full as can be
-    without making them small: see ``arrange``."""
+    """Lay ``tiles`` out alone, as large as the width allows and two screens hold.
+
+    Their rows are as full as can be without making them small; all else is as in ``arrange``.
+    """
     stacked, labels = width < NARROW, labels if parts.title else None
     margins = Margins(stacked, parts)
     budget = 2 * (640 if stacked else min(max(0.58 * width, 540), 820))
@@ -203,9 +205,11 @@ def arrange_grid(
     parts: Parts = ALL,
     height: float = math.inf,
 ) -> Tiled:
-    """The Geometry of ``rows`` × ``columns`` tiles alone, ``left`` px to their left for the names of rows; a colour bar beside them, or
-    below where that leaves them too little. Where so many columns have no room for their numbers, each row becomes several, evenly
-    filled. Tiles are lower where that keeps them within a ``height``, as long as one sees them."""
+    """Lay ``rows`` × ``columns`` tiles out alone, ``left`` px to their left for the names of rows.
+
+    A colour bar stands beside them, or below where that leaves them too little. Where so many columns have no room for their numbers, each
+    row becomes several, evenly filled. Tiles are lower where that keeps them within a ``height``, as long as one sees them.
+    """
     stacked, labels, left = width < NARROW, labels if parts.title else None, left if parts.labels else 0
     margins = Margins(stacked, parts)
     beside = margins.right(bar_ticks)

@@ -49,8 +49,9 @@ def axes(
     chosen: Collection[int],
     linked: bool = True,
 ) -> Piece:
-    """The layout's axes for a Geometry, the Side of its so many ``tiles`` and those of its large maps, of which ``chosen`` have a
-    strong frame.
+    """The axes of a Geometry by name, as its layout has them.
+
+    ``strip`` is the Side of its so many ``tiles``, ``sides`` those of its large maps, of which ``chosen`` have a strong frame.
 
     Plotly takes a hovered cell's name from its axis' ticks, and draws every tick that an axis has. So the axes that cells lie on
     know all names and draw none; a second pair over each large map draws as many as fit. ``linked`` maps zoom together.

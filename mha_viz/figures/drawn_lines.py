@@ -124,11 +124,13 @@ class Drawn:
         return queries, keys
 
     def name(self, panel: int) -> str:
+        """What a panel is called: "head 3", "average of 8 heads"."""
         if self.heads[panel] is None:
             return f"average of {self.H} head{'s' if self.H > 1 else ''}"
         return f"head {self.heads[panel]}"
 
     def token(self, side: int, index: int) -> str:
+        """A query (``side`` 0) or key (1) in plain words."""
         return name_of(self.tokens, side, self.choice.item, index)
 
     def left_out(self, panels: int | slice = slice(None)) -> float:

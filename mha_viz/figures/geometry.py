@@ -72,8 +72,11 @@ class Strip:
 
 @dataclass(frozen=True)
 class ColumnLabels:
-    """How keys are named above a map: turned by ``angle`` degrees, at least ``pitch`` px apart, in a band of ``height`` px; the
-    last ones reach ``overhang`` px beyond the map."""
+    """How keys are named above a map.
+
+    Their names are turned by ``angle`` degrees and stand at least ``pitch`` px apart in a band of ``height`` px; the last ones reach
+    ``overhang`` px beyond the map.
+    """
 
     angle: int
     pitch: float
@@ -83,8 +86,11 @@ class ColumnLabels:
 
 @dataclass(frozen=True)
 class MapPlace:
-    """A large map: its cells in ``box``, ``cell`` the size of one, ``row_labels`` px to its left for the names of queries, 0 where
-    it has none, how keys are named above it, and the px that its title has for itself at least, 0 without one."""
+    """Where a large map stands: its cells in ``box``, ``cell`` the size of one.
+
+    To its left are ``row_labels`` px for the names of queries, 0 where it has none; ``column_labels`` is how keys are named above it. Its
+    title has at least ``title_width`` px, 0 without one.
+    """
 
     box: Box
     cell: tuple[float, float]
@@ -112,8 +118,10 @@ class MapPlace:
 
 @dataclass(frozen=True)
 class Geometry:
-    """The whole picture: captions, the strip, the large maps with their titles and names, the colour bars, the legend. ``names``,
-    where the tiles of the strip have names beside them, is how. The picture has these ``parts``."""
+    """The whole picture: captions, the strip, the large maps with their titles and names, the colour bars, the legend.
+
+    ``names`` is how the tiles of the strip are named, where they have names beside them. The picture has these ``parts``.
+    """
 
     width: int
     height: int

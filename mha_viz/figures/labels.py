@@ -51,8 +51,10 @@ def numbered(i: int, token: str, room: float = math.inf) -> str:
 
 
 def name_of(tokens: Tokens, side: int, item: int, i: int, room: float = math.inf) -> str:
-    """Row (``side`` 0) or column (1) ``i`` of an item's maps in plain words: 6 “because”, its text shortened to ``room`` px; of a block the
-    numbers of its tokens, 128–255."""
+    """Row (``side`` 0) or column (1) ``i`` of an item's maps in plain words: 6 “because”.
+
+    Its text is shortened to ``room`` px. A block is called by the numbers of its tokens, 128–255.
+    """
     text = (tokens.queries, tokens.keys)[side][item][i]
     if tokens.sight is not None and tokens.sight.several[side]:
         return text

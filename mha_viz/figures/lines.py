@@ -59,8 +59,11 @@ def lines(trace: Trace, view: View, theme: ThemeName = "light", width: int = 110
 def spec(
     trace: Trace, view: View, theme: ThemeName = "light", width: int = 1104, average: int | None = -1, parts: Parts = ALL
 ) -> Spec:
-    """``lines`` as the plain dict that ``go.Figure`` checks. ``average`` is its place among the heads, -1 last, None for no
-    average; ``parts`` are what stands around the lines, which have no values."""
+    """``lines`` as a plain dict, which ``go.Figure`` takes.
+
+    ``average`` is the place of the average among the heads, -1 last, None for no average; ``parts`` are what stands around the lines, which
+    have no values.
+    """
     return _drawn(Drawn(trace, view, average=average), THEMES[theme].dressed(view.colors), width, parts)
 
 

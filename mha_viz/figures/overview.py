@@ -34,8 +34,10 @@ def spec(
     parts: Parts = ALL,
     height: float = math.inf,
 ) -> Spec:
-    """The heads of all ``traces`` whose maps are as many and as large as those of the chosen ``layer``, as a plain dict for Plotly; None
-    stands for a layer whose maps are not there yet.
+    """Every head of all layers that are alike, as small maps, as a plain dict for Plotly.
+
+    Drawn are those of ``traces`` whose maps are as many and as large as those of the chosen ``layer``; None stands for a layer whose maps
+    are not there yet.
 
     Each has its number above it and, where there is room, what the statistic that ``view.order`` names says of it. Where a map has
     more cells than px, it holds the largest weight of each block. All are on one Scale. In ``layout.meta`` the ``head`` of a tile is

@@ -50,10 +50,12 @@ class Map:
 
     @property
     def label(self) -> Label:
+        """What stands above it as a tile."""
         return Label(self.name, *self.short)
 
     @property
     def signed(self) -> bool:
+        """Whether it shows changes, more or less than nothing."""
         return self.scale.kind == "change"
 
     def heatmap(self, where: Axes, first: Sequence[float], pool: Pool, gap: int = 0) -> Piece:
@@ -76,8 +78,10 @@ class Map:
 
 @dataclass(frozen=True, eq=False)
 class Tiles:
-    """The small ``maps`` [T] of the strip, the ``looks`` of their cells, each [T, L, S] or [1, L, S] where all are alike, and the
-    Names of their rows and columns."""
+    """The small ``maps`` [T] of the strip.
+
+    With the ``looks`` of their cells, each [T, L, S] or [1, L, S] where all are alike, and the Names of their rows and columns.
+    """
 
     maps: tuple[Map, ...]
     looks: Looks
@@ -97,6 +101,7 @@ class Large:
 
     @property
     def maps(self) -> tuple[Map, ...]:
+        """It alone, as ``Tiles`` has several."""
         return (self.map,)
 
 

@@ -28,8 +28,10 @@ SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "star", "
 
 @dataclass(frozen=True)
 class Line:
-    """``y`` over ``x``, named ``name``. ``spread`` are (low, high) of each; ``beside`` what is drawn dotted with it, over the same x, or
-    alone where ``y`` is empty."""
+    """``y`` over ``x``, under a ``name``.
+
+    ``spread`` are (low, high) of each; ``beside`` is drawn dotted with it over the same x, or alone where ``y`` is empty.
+    """
 
     name: str
     x: Sequence[int]
@@ -46,8 +48,10 @@ class Line:
 
 @dataclass(frozen=True)
 class Plot:
-    """``lines`` under a ``title``, with what the axes are; ``told`` is how a value is written; ``span`` are the ends of the vertical axis,
-    as logarithms where it is ``log``."""
+    """``lines`` under a ``title``, with what the axes are.
+
+    ``told`` is how a value is written; ``span`` are the ends of the vertical axis, as logarithms where it is ``log``.
+    """
 
     title: str
     across: str

@@ -34,8 +34,10 @@ MEASURES = {  # by what the axis says
 
 
 def profile_figure(results: Results, length: int | None = None, theme: ThemeName = "light", width: int = 1100) -> go.Figure:
-    """A row of plots for each of MEASURES that is known: lines by head count over length, with weights and without, and at one ``length``,
-    the longest that was measured where None, over head count. A row has one scale. Bars are quartiles of the time; dotted is the formula.
+    """The plots of a profile, a row for each of MEASURES that is known.
+
+    Lines by head count over length, with weights and without; and over head count at one ``length``, the longest that was measured where
+    None. A row has one scale. Bars are quartiles of the time; dotted is the formula.
     """
     ways = sorted({row.point.need_weights for row in results.rows}, reverse=True)
     length = length_of(results, length)
@@ -58,6 +60,7 @@ def length_of(results: Results, length: int | None = None) -> int:
 
 
 def heads_of(count: int) -> str:
+    """A count of heads in words: "1 head", "8 heads"."""
     return f"{count} head{'' if count == 1 else 's'}"
 
 

@@ -17,8 +17,11 @@ LEAST = 1e-6  # nats: results are kept to six decimals, and a logarithmic axis h
 
 
 def quality_figure(quality: Quality, theme: ThemeName = "light", width: int = 1100) -> go.Figure:
-    """Held-out accuracy and loss, medians with bars from the worst seed to the best, and time and peak memory of one layer on a batch, over
-    head count. Beside the accuracy uniform attention and, dotted, one head at every head count."""
+    """Held-out accuracy and loss, and time and peak memory of one layer on a batch, over head count.
+
+    Medians have bars from the worst seed to the best. Beside the accuracy stand uniform attention and, dotted, one head at every head
+    count.
+    """
     accuracy, loss = _seeds(quality, "accuracy", "trained"), _seeds(quality, "loss", "trained")
     uniform = _seeds(quality, "uniform", "uniform")
     one = (Line("one head", accuracy.x, [], beside=[accuracy.y[0]] * len(accuracy.x)),) if accuracy.x[:1] == [1] else ()

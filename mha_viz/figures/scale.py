@@ -182,8 +182,10 @@ def scale_of(trace: Trace, item: int, view: View) -> Scale:
 
 
 def rows_of(trace: Trace, item: int) -> list[Rows]:
-    """What a Scale is made of: the weights of an item's real queries in all heads [H, R, S], and of what is in sight of a longer sequence
-    on average [R, S], where the largest of a block may be less than any head's."""
+    """The weights that a Scale is made of: those of an item's real queries in all heads [H, R, S].
+
+    And of what is in sight of a longer sequence those of the average [R, S], where the largest of a block may be less than any head's.
+    """
     real = ~trace.query_padding[item]  # [L]
     average = [trace.mean_weights[item][real]] if trace.tokens.sight is not None and trace.has("mean_weights") else []
     return [rows_where(trace.weights[item], real), *average]

@@ -72,8 +72,9 @@ class Sheet:
     def bars(
         self, box: Box, values: Float[np.ndarray, " K"], hover: Sequence[str], colors: Sequence[str], written: Mapping[int, str]
     ) -> tuple[Axes, tuple[float, float]]:
-        """Bars [K] over ``box``, upwards and downwards from 0, with a scale on their left and ``written``, index → text, at their
-        ends.
+        """Bars [K] over ``box``, upwards and downwards from 0, with a scale on their left.
+
+        ``written``, index → text, stands at their ends.
 
         Values that are not finite have no bar. Returns the axes' names and (lowest, highest) of the vertical one.
         """
@@ -122,8 +123,10 @@ class Sheet:
             self.data.append(trace)
 
     def names_below(self, names: Names, left: float, slot: float, top: float, chosen: int, what: str) -> int:
-        """Names below ``slot`` px wide columns, as many as fit and the chosen one in bold, and left of them ``what`` they are; returns
-        the px that they take."""
+        """Names below ``slot`` px wide columns, as many as fit and the chosen one in bold.
+
+        Left of them stands ``what`` they are. Returns the px that they take.
+        """
         if not self.parts.labels:
             return 0
         lying = names.widest + 8 <= slot or names.widest <= 32  # numbers lie, even where that leaves out more of them

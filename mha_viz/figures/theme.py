@@ -21,11 +21,12 @@ FONT = '"Source Sans", "Source Sans 3", "Source Sans Pro", Arial, sans-serif'
 
 @dataclass(frozen=True)
 class Theme:
-    """Colours as #rrggbb: ``paper`` behind everything, ``text`` and quieter ``soft`` text, ``line`` around a tile, ``hatch``
-    for cells that hold no weight, ``choice`` for what is chosen and ``rest`` for bars that are not, ``ink`` for weights from
-    zero to the largest, ``more`` and ``less`` for what was won and what was lost, from nothing to the most. ``hatched`` is
-    how wide the lines of a hatch are, of the usual width: black ones would be louder than the weights. ``lined`` themes draw
-    lines of paper across what is ``less``.
+    """The colours of a figure, as #rrggbb.
+
+    ``paper`` is behind everything, ``line`` around a tile, ``hatch`` in cells that hold no weight; words are ``text``, or quieter ``soft``.
+    ``choice`` marks what is chosen, ``rest`` fills bars that are not. ``ink`` runs from zero to the largest weight, ``more`` and ``less``
+    from nothing to the most that was won or lost. ``hatched`` is the width of a hatch's lines, of the usual one: black ones would be louder
+    than the weights. ``lined`` themes draw lines of paper across what is ``less``.
     """
 
     paper: str
@@ -42,8 +43,11 @@ class Theme:
     lined: bool = False
 
     def dressed(self, colors: Colors) -> Theme:
-        """This theme with the colours that View calls "ink", "viridis", "cividis" or "grey": from zero, nearest to the paper, to
-        the largest weight. Viridis and Cividis run backwards on light paper, so that weight is dark there as ink is."""
+        """This theme with the colours of weights that a View names: "ink", "viridis", "cividis" or "grey".
+
+        They run from zero, nearest to the paper, to the largest weight. Viridis and Cividis run backwards on light paper, so that weight is
+        dark there as ink is.
+        """
         light = luminance(rgb(self.paper)) > 0.5
         if colors == "grey":
             return replace(self, ink=GREYS["light" if light else "dark"])

@@ -176,8 +176,10 @@ class OfAttention(ViewKind[Shown]):
 
 
 class OfResults(ViewKind[Measured[Found]], Generic[Found]):
-    """A view of what was measured, a Measured: it reads no Display, and nothing of it can be left out. ``at_lengths`` says that one of
-    several lengths can be chosen."""
+    """A view of what was measured, a Measured.
+
+    It reads no Display, and nothing of it can be left out. ``at_lengths`` says that one of several lengths can be chosen.
+    """
 
     at_lengths = False
     public = False

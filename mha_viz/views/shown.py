@@ -25,8 +25,9 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """What a figure is of: a ``source``, the ``trace`` of the layer that is looked at, as the ``view`` shows it, and ``a``, the Trace
-    that it is compared with, or None; of a picture of Step by step or Decode also the ``walk`` or the ``caching``.
+    """What a figure of attention is of: a ``source``, and the ``trace`` of the layer that is looked at, as the ``view`` shows it.
+
+    ``a`` is the Trace that it is compared with, or None; Step by step has its ``walk``, Decode its ``caching``.
 
     ``heads`` are those that a figure names in its own order, "mean" among them for the average; None leaves them to the View.
     ``a_is`` says what A is, as a sentence, where the View does not pin it.
@@ -73,8 +74,10 @@ class Shown:
         return order if at is None else [*order[:at], *self.average, *order[at:]]
 
     def arranged(self, arrangement: Arrangement | None = None) -> View:
-        """The View with the named heads alone, in the order in which they are named unless it sorts them; in an ``arrangement``, its own
-        where None."""
+        """The View with the named heads alone, in an ``arrangement``, its own where None.
+
+        They stand in the order in which they are named, unless it sorts them.
+        """
         named = tuple(head for head in self.heads or () if isinstance(head, int))
         view = replace(self.view, arrangement=arrangement or self.view.arrangement)
         return replace(view, heads=named, order="listed" if view.order == View().order else view.order) if named else view
@@ -86,6 +89,7 @@ class Shown:
 
     @property
     def item(self) -> int:
+        """The batch item that is looked at."""
         return self.choice.item
 
     @property
@@ -111,8 +115,11 @@ class Shown:
 
 @dataclass(frozen=True)
 class Measured(Generic[Found]):
-    """``found``, Results of a Profile or a Quality, as ``name`` holds it: a file, or a task whose quality ships. Of a profile head counts
-    stand beside each other at the length ``at_length``, the longest where None."""
+    """What a figure of results is of: ``found``, Results of a Profile or a Quality, as ``name`` holds it.
+
+    That is a file, or a task whose quality ships. Of a profile head counts stand beside each other at the length ``at_length``, the longest
+    where None.
+    """
 
     found: Found
     name: str

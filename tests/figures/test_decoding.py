@@ -5,7 +5,8 @@ import pytest
 
 from mha_viz import Settings, View, synthetic
 from mha_viz.analysis.decoding import beside, lengths
-from mha_viz.figures.decoding import cache, describe_cache, describe_graph, graph
+from mha_viz.figures.decoding import cache, describe_cache
+from mha_viz.figures.graph import describe_graph, graph
 from mha_viz.figures.parts import ALL, Parts
 from mha_viz.figures.theme import THEMES
 

@@ -15,7 +15,7 @@ from mha_viz.analysis.walkthrough import walk
 from mha_viz.core.attend import trace_of_call
 from mha_viz.core.call import Call
 from mha_viz.core.maps import trace_of_maps
-from mha_viz.figures import heads, lines, number, overview, steps
+from mha_viz.figures import heads, lines, number, overview, steps, token_in_heads
 from mha_viz.figures.compare import describe_difference, difference_spec
 from mha_viz.figures.drawn_lines import describe_lines
 from mha_viz.figures.serial import to_json
@@ -101,9 +101,9 @@ def test_the_opened_number_says_which_numbers_are_none():
     said = number.describe_softmax(trace, d)
     assert "NaN" in said and "no key is left" not in said and "undefined" not in said
     assert "NaN in all" in number.describe_cell_in_heads(trace, d)
-    assert "NaN in head 0." in number.describe_token_in_heads(trace, d)
+    assert "NaN in head 0." in token_in_heads.describe_token_in_heads(trace, d)
     assert "NaN" in number.describe_terms(trace, d) and "nan" not in number.describe_terms(trace, d)
-    for figure in (number.terms, number.softmax, number.cell_in_heads, number.token_in_heads):
+    for figure in (number.terms, number.softmax, number.cell_in_heads, token_in_heads.token_in_heads):
         assert NAN in {one.name for one in figure(trace, d).data}, figure.__name__
 
 

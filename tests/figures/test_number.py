@@ -11,19 +11,11 @@ import pytest
 from mha_viz import Batch, Layer, Settings, View, attend, synthetic
 from mha_viz.analysis import open_number
 from mha_viz.core.intervention import Intervention, changed
-from mha_viz.figures.number import (
-    cell_in_heads,
-    describe_cell_in_heads,
-    describe_softmax,
-    describe_terms,
-    describe_token_in_heads,
-    softmax,
-    terms,
-    token_in_heads,
-)
+from mha_viz.figures.number import cell_in_heads, describe_cell_in_heads, describe_softmax, describe_terms, softmax, terms
 from mha_viz.figures.parts import ALL, Parts
 from mha_viz.figures.scale import largest_weight
 from mha_viz.figures.theme import THEMES
+from mha_viz.figures.token_in_heads import describe_token_in_heads, token_in_heads
 from mha_viz.figures.widths import width_of
 
 PICTURES = {

@@ -8,7 +8,7 @@ import pytest
 
 from mha_viz import Settings, View, synthetic
 from mha_viz.analysis import open_number, shown_trace
-from mha_viz.figures import heads, lines, number, overview
+from mha_viz.figures import heads, lines, overview, token_in_heads
 from mha_viz.figures.compare import describe_difference, difference_spec
 from mha_viz.figures.drawn_lines import describe_lines
 from mha_viz.figures.scale import Scale
@@ -57,7 +57,7 @@ def test_what_is_drawn_is_what_is_shown():
 
 def test_a_token_in_all_heads_says_it():
     derivation = open_number(PLAIN, 0, 1, 2, 3)
-    figure = number.token_in_heads(SHOWN, derivation, "query", VIEW)
+    figure = token_in_heads.token_in_heads(SHOWN, derivation, "query", VIEW)
     hovers = [trace.hovertemplate for trace in figure.data if trace.type == "heatmap"]
     assert all("value-norm weight %{customdata" in text for text in hovers)
 

@@ -167,7 +167,7 @@ def section(title, words):
 
 
 def draw(x, lines, across, upwards, key, look, unit, **options):
-    from mha_viz.figures.decoding import describe_graph, graph
+    from mha_viz.figures.graph import describe_graph, graph
 
     figure = graph(x, lines, across, upwards, unit=unit, **look, **options)
     picture(figure, describe_graph(x, lines, across, unit), f"graph_{key}")

@@ -18,7 +18,7 @@ def number_panel(shown, look):
     show("opened", st.toggle, "Open this number", opened, label_visibility="visible")
     if not opened:
         return
-    from mha_viz.figures import number
+    from mha_viz.figures.token_in_heads import describe_token_in_heads, token_in_heads
     from mha_viz.views import CELL, SOFTMAX, TERMS
 
     trace, d = shown.opened
@@ -35,8 +35,8 @@ def number_panel(shown, look):
     for one in (SOFTMAX, CELL):
         picture(*one.drawn(shown, **look), one.name)
     for side in sides:
-        figure = number.token_in_heads(trace, d, side, shown.view, **look)
-        picture(figure, number.describe_token_in_heads(trace, d, side), f"token_{side}")
+        figure = token_in_heads(trace, d, side, shown.view, **look)
+        picture(figure, describe_token_in_heads(trace, d, side), f"token_{side}")
 
 
 def steps(trace, d):
