@@ -55,10 +55,11 @@ class RecipeOnRecord(TypedDict):
 
 
 class Record(TypedDict):
-    """What is read of the JSON object beside a model's weights: the ``command`` that made them, and their Scores."""
+    """What is read of the JSON object beside a model's weights: the ``command`` that made them, how many they are, and their Scores."""
 
     command: str
     recipe: RecipeOnRecord
+    parameters: int
     final: ScoresOnRecord
     snapshots: list[SnapshotOnRecord]
 

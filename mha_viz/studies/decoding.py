@@ -1,11 +1,26 @@
 """How long decoding takes with a KV cache and without one, on this machine."""
 
+from __future__ import annotations
+
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 from mha_viz.core.decode import Decoder
 from mha_viz.core.mask import Mask
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from jaxtyping import Float
+    from torch import Tensor
+
+    from mha_viz.core.arrays import Dtype
+    from mha_viz.core.layer import Layer
+
+
+Run: TypeAlias = "Callable[[Decoder, Tensor, Tensor], Tensor]"  # tokens and what is added to their scores → outputs
 
 LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
 
@@ -19,7 +34,15 @@ class Timing:
     again: float
 
 
-def time_decoding(layer, *, num_kv_heads=None, dtype="float32", lengths=LENGTHS, seconds=3.0, seed=0) -> Iterator[Timing]:
+def time_decoding(
+    layer: Layer,
+    *,
+    num_kv_heads: int | None = None,
+    dtype: Dtype = "float32",
+    lengths: Iterable[int] = LENGTHS,
+    seconds: float = 3.0,
+    seed: int = 0,
+) -> Iterator[Timing]:
     """A Timing for each of ``lengths``, shortest first, of one sequence of random tokens; no longer ones once ``seconds`` were spent.
 
     Whoever asks may wait between two, or stop. Each is the faster of two runs, the first of which also warms up. Without the cache a
@@ -44,7 +67,7 @@ def time_decoding(layer, *, num_kv_heads=None, dtype="float32", lengths=LENGTHS,
         yield Timing(length, cached, again)
 
 
-def with_cache(decoder, x, added):
+def with_cache(decoder: Decoder, x: Float[Tensor, "1 L E"], added: Float[Tensor, "1 1 L L+extra"]) -> Float[Tensor, "1 L E"]:
     """The output [1, L, E] of tokens x [1, L, E], each step reading the cache; ``added`` [1, 1, L, L + extra] as ``Decoder.added``."""
     import torch
 
@@ -53,7 +76,7 @@ def with_cache(decoder, x, added):
     return torch.cat([decoder.run(x[:, t : t + 1], _rows(added, t, t + 1))[-1] for t in steps], dim=1)
 
 
-def without_cache(decoder, x, added):
+def without_cache(decoder: Decoder, x: Float[Tensor, "1 L E"], added: Float[Tensor, "1 1 L L+extra"]) -> Float[Tensor, "1 L E"]:
     """The same output, each step running all tokens so far."""
     import torch
 
@@ -64,7 +87,7 @@ def without_cache(decoder, x, added):
     return torch.cat(outputs, dim=1)
 
 
-def _rows(added, start, stop):
+def _rows(added: Float[Tensor, "1 1 L L+extra"], start: int, stop: int) -> Float[Tensor, "1 1 n stop+extra"]:
     """Rows ``start`` to ``stop`` − 1 and the columns that are there by then: [1, 1, n, stop + extra]."""
     import torch
 
@@ -74,7 +97,7 @@ def _rows(added, start, stop):
     return torch.cat([rows[..., :stop], rows[..., length:]], dim=-1)
 
 
-def _run(run, decoder, x):
+def _run(run: Run, decoder: Decoder, x: Float[Tensor, "1 L E"]) -> float:
     added = decoder.added(0, x.shape[1])
     began = time.perf_counter()
     run(decoder, x, added)

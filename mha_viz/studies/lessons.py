@@ -3,8 +3,11 @@
 Nothing here is written down that can be computed: an answer is a text with places for numbers, and each lesson computes its own.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from mha_viz.core.decimals import fill
 from mha_viz.core.trace import Trace
@@ -50,6 +53,9 @@ from mha_viz.studies.lesson_numbers import (
     with_one_number_changed,
 )
 
+if TYPE_CHECKING:
+    from mha_viz.studies.lesson_numbers import LessonNumbers
+
 
 @dataclass(frozen=True)
 class Lesson:
@@ -64,17 +70,17 @@ class Lesson:
     look: str
     question: str
     answer: str
-    numbers: Callable[[], dict]
+    numbers: Callable[[], LessonNumbers]
     traces: Callable[[], tuple[Trace, ...]]
     view: Callable[[], View] = View
     page: str | None = None
     settings: Callable[[], dict[str, str]] = dict
 
-    def answered(self):
+    def answered(self) -> str:
         """The answer with its numbers."""
         return fill(self.answer, **self.numbers())
 
-    def address(self):
+    def address(self) -> dict[str, str]:
         """The address on ``page`` that shows what the lesson shows, by name."""
         return self.settings() | to_address(**vars(self.view()))
 

@@ -1,13 +1,17 @@
 """What a Profile came to: numbers of each point, what is fitted to them, and whether the machine was quiet enough to trust them."""
 
+from __future__ import annotations
+
 import contextlib
 import json
 import math
 import os
 import platform
 import statistics
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import psutil
 
@@ -18,6 +22,10 @@ from mha_viz.core.versions import release
 from mha_viz.settings.profile import BOTH, Profile
 from mha_viz.settings.spelling import from_values, spell, to_json
 from mha_viz.studies.profiling import CALIBRATION, PEAK, PROCESS, SECONDS, SKIPPED, WARMED, Point, points_of, predicted, thought
+
+if TYPE_CHECKING:
+    from mha_viz.studies.profiling import Event
+
 
 FITTED = 3  # the longest lengths, to which an exponent is fitted: at short ones a call costs more than its work
 UNSTEADY = 1.25  # 90th over 10th percentile of the fixed product, from which times are not to be trusted
@@ -35,11 +43,11 @@ class Row:
     skipped: str | None = None
 
     @property
-    def median(self):
+    def median(self) -> float | None:
         return statistics.median(self.seconds) if self.seconds else None
 
     @property
-    def spread(self):
+    def spread(self) -> tuple[float, float] | None:
         """(lower, upper) quartile of the seconds, None where there are none."""
         if not self.seconds:
             return None
@@ -49,11 +57,23 @@ class Row:
         return low, high
 
 
-def machine():
+class Machine(TypedDict):
+    """What numbers depend on besides what is measured."""
+
+    processor: str
+    cores: int
+    memory: int
+    platform: str
+    python: str
+    torch: str
+    threads: str
+
+
+def machine() -> Machine:
     """What the numbers depend on besides the Profile."""
     return {
         "processor": platform.processor() or platform.machine(),
-        "cores": os.cpu_count(),
+        "cores": os.cpu_count() or 1,
         "memory": psutil.virtual_memory().total,
         "platform": platform.system(),
         "python": platform.python_version(),
@@ -62,42 +82,44 @@ def machine():
     }
 
 
-def used_by_others():
+def used_by_others() -> float:
     """How many cores are in use now, while nothing is measured."""
-    return psutil.cpu_percent(LOOK) / 100 * (os.cpu_count() or 1)
+    return float(psutil.cpu_percent(LOOK)) / 100 * (os.cpu_count() or 1)
 
 
 class Results:
     """What is known of a ``profile`` so far: Rows by Point, the seconds of the fixed product, the machine, and the ``others``:
     how many of its cores other work used before."""
 
-    def __init__(self, profile, others=0.0):
+    def __init__(self, profile: Profile, others: float = 0.0) -> None:
         self.profile, self.machine, self.others = profile, machine(), others
         self.made = datetime.now(UTC).isoformat(timespec="seconds")
-        self.calibration, self._warmed = [], set()
+        self.calibration: list[float] = []
+        self._warmed: set[Point] = set()
         self._rows = {point: Row(point) for point in points_of(profile)}
 
-    def add(self, event):
+    def add(self, event: Event) -> None:
         """Take in an Event of ``measure``."""
-        row = self._rows.get(event.point)
-        if event.kind == SECONDS:
-            row.seconds.append(event.value)
-        elif event.kind == PEAK:
-            row.peak = event.value
+        value, row = event.value, None if event.point is None else self._rows[event.point]
+        if row is None:
+            if event.kind == CALIBRATION and not isinstance(value, str | None):
+                self.calibration.append(value)
         elif event.kind == WARMED:
-            self._warmed.add(event.point)
-        elif event.kind == SKIPPED:
-            row.skipped = event.value
-        elif event.kind == CALIBRATION:
-            self.calibration.append(event.value)
+            self._warmed.add(row.point)
+        elif event.kind == SKIPPED and isinstance(value, str):
+            row.skipped = value
+        elif event.kind == SECONDS and not isinstance(value, str | None):
+            row.seconds.append(value)
+        elif event.kind == PEAK and not isinstance(value, str | None):
+            row.peak = int(value)
 
     @property
-    def rows(self):
+    def rows(self) -> list[Row]:
         """Every Row, by weights, heads and length."""
         return [self._rows[point] for point in sorted(self._rows)]
 
     @property
-    def share(self):
+    def share(self) -> float:
         """How much is done, 0 to 1, of the time that all is thought to take; nothing is to be done of what is skipped."""
         done = every = 0.0
         for row in self.rows:
@@ -108,25 +130,25 @@ class Results:
                 every += peak + call * (1 + self.profile.repeats)
         return done / every if every else 1.0
 
-    def lines(self, of):
+    def lines(self, of: Callable[[Row], float | None]) -> dict[tuple[bool, int], list[tuple[int, float]]]:
         """{(need_weights, heads): [(length, of(row))]} of all Rows for which ``of`` knows a number."""
-        found = {}
+        found: dict[tuple[bool, int], list[tuple[int, float]]] = {}
         for row in self.rows:
             value = of(row)
             if value is not None:
                 found.setdefault((row.point.need_weights, row.point.num_heads), []).append((row.point.seq_len, value))
         return found
 
-    def predicted(self, row):
+    def predicted(self, row: Row) -> int:
         return predicted(self.profile, row.point)
 
-    def rate(self, row):
+    def rate(self, row: Row) -> float | None:
         """Floating-point operations a second of the median call; None where it was not timed."""
         flops = call_flops(self.profile.batch_size, row.point.seq_len, self.profile.embed_dim)
         return flops / row.median if row.median else None
 
     @property
-    def unsteadiness(self):
+    def unsteadiness(self) -> float | None:
         """90th over 10th percentile of what the fixed product took; None before it was timed twice."""
         if len(self.calibration) < 2:
             return None
@@ -134,12 +156,12 @@ class Results:
         return tenths[-1] / tenths[0]
 
     @property
-    def busy(self):
+    def busy(self) -> bool:
         """True where other work disturbed the times."""
         return self.others + self.profile.threads > self.machine["cores"] + 0.25 or (self.unsteadiness or 1) > UNSTEADY
 
     @property
-    def trust(self):
+    def trust(self) -> str:
         """In words, how quiet the machine was."""
         used = f"Other work used {self.others:.1f} of {self.machine['cores']} cores before"
         if self.unsteadiness is None:
@@ -153,7 +175,7 @@ class Results:
         )
 
     @property
-    def command(self):
+    def command(self) -> str:
         """What measures the same again."""
         default = Profile()
         given = [
@@ -164,7 +186,7 @@ class Results:
         return f"python -m mha_viz profile{''.join(given)}"
 
 
-def exponent(line):
+def exponent(line: Sequence[tuple[float, float]]) -> float | None:
     """The p of seconds ∝ length to the power p, by least squares of the logarithms over the FITTED longest; None for fewer than two."""
     line = [(math.log(length), math.log(value)) for length, value in line[-FITTED:] if value > 0]
     if len(line) < 2:
@@ -172,7 +194,7 @@ def exponent(line):
     return statistics.linear_regression(*zip(*line, strict=True)).slope
 
 
-def as_json(results):
+def as_json(results: Results) -> str:
     """Results as a JSON text that ``of_json`` reads."""
     measured = [
         asdict(row) | {"predicted": results.predicted(row), "median": row.median, "flops_a_second": results.rate(row)}
@@ -194,12 +216,12 @@ def as_json(results):
     )
 
 
-def of_json(text):
+def of_json(text: str) -> Results:
     """The Results that ``as_json`` wrote. Raises Wrong where it did not, or where a value in it breaks a rule."""
     return of_values(parse_json("results", text))
 
 
-def of_values(told):
+def of_values(told: Any) -> Results:
     """The Results in what ``as_json`` wrote, as JSON gives it; raises Wrong as ``of_json`` does."""
     with reading_results(told, "profile --json"):
         profile = from_values(told["profile"], Profile)
@@ -218,17 +240,19 @@ def of_values(told):
     return results
 
 
-def machine_of(told):
+def machine_of(told: Any) -> Machine:
     """What is told of the machine: its processor and PyTorch by name, and how many cores it has."""
     held = dict(told["machine"])
     for name in ("processor", "torch"):
         if not isinstance(held[name], str):
             raise ValueError(f"machine.{name} = {held[name]!r} is no text")
-    return held | {"cores": whole("machine.cores", held["cores"], 1)}
+    known: Any = held | {"cores": whole("machine.cores", held["cores"], 1)}  # older files may know less
+    machine: Machine = known
+    return machine
 
 
 @contextlib.contextmanager
-def reading_results(told, command):
+def reading_results(told: object, command: str) -> Iterator[None]:
     """Whatever is missing or of another form in what a ``command`` is said to have written becomes a Wrong."""
     try:
         yield
@@ -240,7 +264,8 @@ def reading_results(told, command):
         raise Wrong("results", str(told)[:40], rule) from None
 
 
-def _positive(value):
+def _positive(value: Any) -> float:
     if isinstance(value, bool) or not 0 <= value <= LARGEST:
         raise ValueError(f"{value} is no time and no size")
-    return value
+    number: float = value
+    return number

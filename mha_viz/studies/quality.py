@@ -1,9 +1,12 @@
 """What head counts do to quality: a shipped task trained with each at one ``embed_dim`` and one budget, from several seeds."""
 
+from __future__ import annotations
+
 import json
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -28,7 +31,16 @@ from mha_viz.studies.profile_results import (
 from mha_viz.studies.profiling import measure
 from mha_viz.studies.training import recipe_of, rounded, train_model
 
-BASE = {
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mha_viz.core.intervention import Way
+    from mha_viz.sources.models import Model, ModelName
+    from mha_viz.studies.profiling import Event
+    from mha_viz.studies.training import Progress, Recipe
+
+
+BASE: dict[str, ModelName] = {
     "look-both-ways": "look-both-ways-2",
     "induction": "induction",
     "reverse-or-shift": "reverse-or-shift",
@@ -52,7 +64,7 @@ class Trial(Ruled):
     seeds: tuple[int, ...] = ruled(SEEDS, several(0, 2**31, SEEDS))
     steps: int = ruled(800, number(1))
 
-    def check_together(self):
+    def check_together(self) -> None:
         for heads in self.num_heads:
             try:
                 head_dim(self.model.embed_dim, heads)
@@ -61,22 +73,22 @@ class Trial(Ruled):
                 raise Wrong("num_heads", self.num_heads, wrong.rule, [{"num_heads": fitting or HEADS}]) from None
 
     @property
-    def model(self):
+    def model(self) -> Model:
         return MODELS[BASE[self.task]]
 
-    def recipe(self, seed):
+    def recipe(self, seed: int) -> Recipe:
         """The Recipe of one training: only what it ends with is kept."""
         return replace(recipe_of(BASE[self.task], seed, self.steps), snapshots=(self.steps,))
 
     @property
-    def profile(self):
+    def profile(self) -> Profile:
         """What is measured of one layer at these head counts: the batches that it was trained on."""
         recipe, task = self.recipe(self.seeds[0]), TASKS[self.task]
-        mask = "causal" if task.causal else "none"
+        mask: Literal["causal", "none"] = "causal" if task.causal else "none"
         return Profile(self.model.embed_dim, self.num_heads, (task.length,), recipe.batch_size, mask=mask, repeats=25)
 
 
-def short(task):
+def short(task: str) -> Trial:
     """A Trial of this task that takes seconds where the shipped one takes minutes."""
     return Trial(task, num_heads=(1, 2, 8, 32), seeds=(1,), steps=200)
 
@@ -101,7 +113,7 @@ class Step:
     outcome: Outcome | None = None
 
 
-def try_out(trial) -> Iterator[Step]:
+def try_out(trial: Trial) -> Iterator[Step]:
     """Train every seed with every head count, seed by seed, so that a stop leaves all head counts with as many seeds, or one more."""
     count, number = len(trial.seeds) * len(trial.num_heads), 0
     for seed in trial.seeds:
@@ -113,14 +125,17 @@ def try_out(trial) -> Iterator[Step]:
             yield Step(number / count, outcome_of(model, seed, progress))
 
 
-def outcome_of(model, seed, progress):
-    uniform = Intervention({head: "uniform" for head in range(model.num_heads)})
+def outcome_of(model: Model, seed: int, progress: Progress) -> Outcome:
+    """What a training came to, by the Progress after its last step."""
+    assert progress.state is not None and progress.scores is not None  # the recipe keeps the last step
+    everywhere: dict[int, Way] = {head: "uniform" for head in range(model.num_heads)}
+    uniform = Intervention(everywhere)
     beside = score(model, Parameters.of(model, progress.state), (uniform,) * model.num_layers)
     mean, base = (float(np.mean(list(one.accuracy.values()))) for one in (progress.scores, beside))
     return Outcome(model.num_heads, seed, mean, progress.scores.loss, base)
 
 
-def study(trial):
+def study(trial: Trial) -> Iterator[Step | Event]:
     """What ``try_out`` gives, and then what ``measure`` gives of the Trial's Profile."""
     yield from try_out(trial)
     yield from measure(trial.profile)
@@ -129,10 +144,10 @@ def study(trial):
 class Quality:
     """The Outcomes of a ``trial`` so far, and the Results of its Profile, None before that is measured."""
 
-    def __init__(self, trial, outcomes=(), results=None):
+    def __init__(self, trial: Trial, outcomes: Iterable[Outcome] = (), results: Results | None = None) -> None:
         self.trial, self.outcomes, self.results, self.machine, self.trained = trial, list(outcomes), results, machine(), 0.0
 
-    def add(self, event):
+    def add(self, event: Step | Event) -> None:
         """Take in what ``study`` gives."""
         if isinstance(event, Step):
             self.trained = event.done
@@ -143,11 +158,11 @@ class Quality:
         self.results.add(event)
 
     @property
-    def share(self):
+    def share(self) -> float:
         """How much is done, 0 to 1: nearly all of it is training."""
         return TRAINING_SHARE * self.trained + (1 - TRAINING_SHARE) * (self.results.share if self.results else 0)
 
-    def of(self, name):
+    def of(self, name: str) -> dict[int, list[float]]:
         """{heads: values of every seed} of a field of Outcome, heads ascending."""
         return {
             heads: found
@@ -156,7 +171,7 @@ class Quality:
         }
 
     @property
-    def summary(self):
+    def summary(self) -> str:
         """In words, what head counts came to, beside uniform attention."""
         if not self.outcomes:
             return "No training is done yet."
@@ -168,9 +183,9 @@ class Quality:
         return f"Right answers on held-out sequences: {told}; with uniform attention in their place {uniform:.3f}."
 
 
-def quality_json(quality):
+def quality_json(quality: Quality) -> str:
     """A Quality as a JSON text, with its recipe, that ``read_quality`` reads."""
-    trial, none = quality.trial, quality.results is None
+    trial, results = quality.trial, quality.results
     about = {
         "trial": asdict(trial),
         "command": command_of(trial),
@@ -182,21 +197,21 @@ def quality_json(quality):
     }
     lines = [f'"{name}": {json.dumps(rounded(value), ensure_ascii=False)}' for name, value in about.items()]
     outcomes = ",\n  ".join(json.dumps(rounded(asdict(one))) for one in quality.outcomes)
-    profile = "null" if none else json.dumps(json.loads(as_json(quality.results)))
+    profile = "null" if results is None else json.dumps(json.loads(as_json(results)))
     return "{\n " + ",\n ".join([*lines, f'"outcomes": [\n  {outcomes}\n ]', f'"profile": {profile}']) + "\n}\n"
 
 
-def command_of(trial):
+def command_of(trial: Trial) -> str:
     """What trains and measures the same again."""
     return f"python -m mha_viz quality {trial.task} --num-heads {spell(trial.num_heads)} --seeds {spell(trial.seeds)} --steps {trial.steps}"
 
 
-def read_quality(text):
+def read_quality(text: str) -> Quality:
     """The Quality that ``quality_json`` wrote. Raises Wrong where it did not, or where a value in it breaks a rule."""
     return _quality(parse_json("results", text))
 
 
-def _quality(told):
+def _quality(told: Any) -> Quality:
     with reading_results(told, "quality"):
         trial = from_values(told["trial"], Trial)
         results = None if told["profile"] is None else of_values(told["profile"])
@@ -205,7 +220,7 @@ def _quality(told):
     return quality
 
 
-def _outcome(told):
+def _outcome(told: Any) -> Outcome:
     one = Outcome(**told)
     shares = one.accuracy, one.uniform
     whole("num_heads", one.num_heads, 1), whole("seed", one.seed, 0)
@@ -214,21 +229,21 @@ def _outcome(told):
     return one
 
 
-def read_measured(text):
+def read_measured(text: str) -> Quality | Results:
     """The Quality or the Results of a Profile that a file holds. Raises Wrong where it holds neither."""
     told = parse_json("results", text)
     return _quality(told) if isinstance(told, dict) and "trial" in told else of_values(told)
 
 
-def shipped(task):
+def shipped(task: str) -> Quality | None:
     """The Quality that comes with the app; None where there is none of this task."""
     path = path_of(one_of("task", task, tuple(BASE)))
     return read_quality(path.read_text()) if path.is_file() else None
 
 
-def shipped_tasks():
+def shipped_tasks() -> tuple[str, ...]:
     return tuple(task for task in BASE if path_of(task).is_file())
 
 
-def path_of(task, folder=DATA):
+def path_of(task: str, folder: Path = DATA) -> Path:
     return folder / f"quality-{task}.json"

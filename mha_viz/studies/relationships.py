@@ -1,12 +1,22 @@
 """Do heads of a trained model specialise? Three kinds of relationship, each looked for in all heads of MiniLM and measured on sentences
 that had no part in the choice."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from mha_viz.core.rules import one_of
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+    from mha_viz.recording import Recording
+
 
 MODEL, COUNT = "all-MiniLM-L6-v2", 50  # sentences that choose the head, and as many others that score it
 PEOPLE = ("dog", "cat", "king", "farmer", "doctor", "child", "bird", "horse", "teacher", "soldier", "baker", "queen")
@@ -22,6 +32,9 @@ KINDS = (
 )
 
 
+Sentence: TypeAlias = tuple[list[str], list[int], list[int]]  # words, places of queries, places of their keys
+
+
 @dataclass(frozen=True)
 class Relationship:
     """The head that reads a relationship best: the mean weight from the asking word to the word it belongs to, ``score``, and to another
@@ -34,20 +47,20 @@ class Relationship:
     count: int
 
 
-def deed(rng):
+def deed(rng: np.random.Generator) -> Sentence:
     """(words, places of queries, places of their keys): the object asks for its verb."""
     who, whom = rng.choice(PEOPLE, 2, replace=False)
     one, other = rng.choice(LOOKS, 2, replace=False)
     return f"the {one} {who} {rng.choice(DEEDS)} the {other} {whom} .".split(), [6], [3]
 
 
-def neighbour(rng):
+def neighbour(rng: np.random.Generator) -> Sentence:
     """Each word but the first asks for the one before it."""
     words, _, _ = deed(rng)
     return words, list(range(1, len(words))), list(range(len(words) - 1))
 
 
-def kind(rng):
+def kind(rng: np.random.Generator) -> Sentence:
     """The last noun asks for the one before that is of its kind; another is not."""
     own, other = rng.choice(len(KINDS), 2, replace=False)
     one, same = rng.choice(KINDS[own], 2, replace=False)
@@ -60,13 +73,13 @@ def kind(rng):
 RELATIONSHIPS = {"positional": neighbour, "syntactic": deed, "semantic": kind}
 
 
-def sentences(name, seed):
+def sentences(name: str, seed: int) -> list[Sentence]:
     """COUNT of what RELATIONSHIPS draws."""
     rng = np.random.default_rng(seed)
     return [RELATIONSHIPS[one_of("relationship", name, tuple(RELATIONSHIPS))](rng) for _ in range(COUNT)]
 
 
-def read(lines):
+def read(lines: Iterable[str]) -> Recording:
     """The Recording of these sentences, a word a token."""
     from mha_viz.sources.pretrained import Pretrained, pretrained
 
@@ -74,7 +87,7 @@ def read(lines):
 
 
 @cache
-def relationship(name):
+def relationship(name: str) -> Relationship:
     """The Relationship ``name``. Raises Wrong where the model is not installed."""
     chosen, _ = _weights(name, 1)
     layer, head = (int(i) for i in np.unravel_index(chosen.argmax(), chosen.shape))
@@ -82,7 +95,7 @@ def relationship(name):
     return Relationship(layer, head, float(score), float(shuffled), COUNT)
 
 
-def _weights(name, seed):
+def _weights(name: str, seed: int) -> tuple[Float[np.ndarray, "layers H"], Float[np.ndarray, "layers H"]]:
     """([layers, H] mean weight on the right words, the same on words drawn at random among the others)."""
     drawn, rng = sentences(name, seed), np.random.default_rng((seed, 99))
     traces = read([" ".join(words) for words, _, _ in drawn]).traces

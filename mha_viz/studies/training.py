@@ -1,10 +1,14 @@
 """Training the shipped models: from a seed to weights, with everything measured on the way."""
 
+from __future__ import annotations
+
 import json
 import math
 import platform
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -16,6 +20,13 @@ from mha_viz.core.rules import one_of, whole
 from mha_viz.core.whole_file import check_folder, whole_file
 from mha_viz.sources.models import DATA, HELD_OUT_COUNT, MODELS, Parameters, Scores, score
 from mha_viz.sources.tasks import PAD, TASKS, TRAINING, UNASKED
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+    from torch import Tensor
+
+    from mha_viz.sources.models import Model
+
 
 REPORT = 10  # steps from one Progress to the next: whoever stops waits no longer
 
@@ -37,7 +48,7 @@ class Recipe:
     weight_decay: float = 0.01
     largest_gradient: float = 1.0
 
-    def rate(self, step):
+    def rate(self, step: int) -> float:
         """What multiplies ``learning_rate`` at ``step``."""
         return min(1, (step + 1) / self.warmup) * (0.1 + 0.45 * (1 + math.cos(math.pi * step / self.steps)))
 
@@ -73,13 +84,13 @@ class Progress:
     steps: int
     loss: float | None
     scores: Scores | None = None
-    state: dict[str, np.ndarray] | None = None
+    state: dict[str, Float[np.ndarray, ...]] | None = None
 
 
 class AttentionOnly(nn.Module):
     """The module that is trained; ``mha_viz.sources.models.forward`` is the same pass with every tensor on the way."""
 
-    def __init__(self, model):
+    def __init__(self, model: Model) -> None:
         super().__init__()
         task, E = TASKS[model.task], model.embed_dim
         self.task, self.residual = task, model.residual
@@ -90,7 +101,7 @@ class AttentionOnly(nn.Module):
         self.norms = nn.ModuleList(nn.LayerNorm(E) for _ in range(model.num_layers + 1 if model.residual else 0))
         self.unembedding = nn.Linear(E, len(task.answers) * len(task.vocabulary), bias=False)
 
-    def forward(self, tokens):
+    def forward(self, tokens: Int[Tensor, "N L"]) -> Float[Tensor, "N L A V"]:
         """[N, L] → logits [N, L, A, V]."""
         L = tokens.shape[1]
         later = torch.ones(L, L, dtype=torch.bool).triu(1) if self.task.causal else None
@@ -102,10 +113,11 @@ class AttentionOnly(nn.Module):
             x = x + written if self.residual else written
         if self.residual:
             x = self.norms[-1](x)  # [N, L, E]
-        return self.unembedding(x).unflatten(-1, (len(self.task.answers), -1))  # [N, L, A·V] → [N, L, A, V]
+        logits: Float[Tensor, "N L A V"] = self.unembedding(x).unflatten(-1, (len(self.task.answers), -1))  # of [N, L, A·V]
+        return logits
 
 
-def untrained(model, seed, embedding_std):
+def untrained(model: Model, seed: int, embedding_std: float) -> AttentionOnly:
     """An AttentionOnly whose numbers all come from ``seed``: drawn on a generator of its own, since the global one is everybody's.
 
     Each part is drawn as PyTorch draws it, except for the standard deviation of the embeddings.
@@ -126,7 +138,7 @@ def untrained(model, seed, embedding_std):
     return module.requires_grad_()
 
 
-def train(name, seed=None, steps=None):
+def train(name: str, seed: int | None = None, steps: int | None = None) -> Iterator[Progress]:
     """Train the model ``name``: a generator of Progress, every REPORT steps and where a snapshot is kept, the last one included.
 
     ``seed`` and ``steps`` are the recipe's where None; with other ``steps`` the snapshots are spread as the recipe spreads them.
@@ -134,10 +146,10 @@ def train(name, seed=None, steps=None):
     or number of steps that there cannot be.
     """
     recipe = recipe_of(name, seed, steps)
-    return train_model(MODELS[name], recipe)
+    return train_model(MODELS[one_of("model", name, tuple(MODELS))], recipe)
 
 
-def recipe_of(name, seed=None, steps=None):
+def recipe_of(name: str, seed: int | None = None, steps: int | None = None) -> Recipe:
     """The Recipe of the model ``name`` with this seed and number of steps, the recipe's own where None."""
     recipe = RECIPES[one_of("model", name, tuple(RECIPES))]
     seed = recipe.seed if seed is None else seed_in_range(seed)
@@ -146,7 +158,7 @@ def recipe_of(name, seed=None, steps=None):
     return Recipe(**vars(recipe) | {"seed": seed, "steps": steps, "snapshots": snapshots})
 
 
-def train_model(model, recipe):
+def train_model(model: Model, recipe: Recipe) -> Iterator[Progress]:
     """``train`` of any Model by any Recipe."""
     task = TASKS[model.task]
     rng = np.random.default_rng((TRAINING, recipe.seed))
@@ -155,7 +167,7 @@ def train_model(model, recipe):
         module.parameters(), recipe.learning_rate, betas=recipe.betas, weight_decay=recipe.weight_decay
     )
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, recipe.rate)
-    losses = []
+    losses: list[float] = []
     for step in range(recipe.steps + 1):
         if step in recipe.snapshots or step % REPORT == 0:
             yield _report(step, model, recipe, module, losses)
@@ -174,7 +186,7 @@ def train_model(model, recipe):
         losses.append(loss.item())
 
 
-def _report(step, model, recipe, module, losses):
+def _report(step: int, model: Model, recipe: Recipe, module: nn.Module, losses: list[float]) -> Progress:
     loss = float(np.mean(losses)) if losses else None
     if step not in recipe.snapshots:
         return Progress(step, recipe.steps, loss)
@@ -182,7 +194,9 @@ def _report(step, model, recipe, module, losses):
     return Progress(step, recipe.steps, loss, score(model, Parameters.of(model, state)), state)
 
 
-def write(name, progress, out=DATA, seed=None, steps=None):
+def write(
+    name: str, progress: Iterable[Progress], out: str | Path = DATA, seed: int | None = None, steps: int | None = None
+) -> None:
     """Write what a finished training of the model ``name`` gave, its ``progress`` in order, into the folder ``out``.
 
     NAME.safetensors holds the final weights in float32, NAME.snapshots.safetensors those of every snapshot in float16, stacked
@@ -190,14 +204,16 @@ def write(name, progress, out=DATA, seed=None, steps=None):
     """
     from safetensors.numpy import save_file
 
-    model, recipe = MODELS[name], recipe_of(name, seed, steps)
-    kept = [report for report in progress if report.state is not None]
-    stacked = {key: np.stack([np.float16(report.state[key]) for report in kept]) for key in kept[-1].state}  # [snapshots, …]
+    model, recipe = MODELS[one_of("model", name, tuple(MODELS))], recipe_of(name, seed, steps)
+    kept = [(report, report.state) for report in progress if report.state is not None]
+    final = kept[-1][1]
+    stacked: dict[str, np.ndarray] = {  # [snapshots, …] each
+        key: np.stack([state[key].astype(np.float16) for _, state in kept]) for key in final
+    }
     snapshots = []
-    for i, report in enumerate(kept):
-        as_kept = Parameters.of(model, {key: np.float32(array[i]) for key, array in stacked.items()})
+    for i, (report, _) in enumerate(kept):
+        as_kept = Parameters.of(model, {key: array[i].astype(np.float32) for key, array in stacked.items()})
         snapshots.append({"step": report.step, "training_loss": report.loss} | asdict(score(model, as_kept)))
-    final = kept[-1].state
     about = {
         "model": name,
         "command": f"python -m mha_viz train {name} --seed {recipe.seed} --steps {recipe.steps}",
@@ -218,7 +234,7 @@ def write(name, progress, out=DATA, seed=None, steps=None):
         path.write_text(in_lines(rounded(about)))
 
 
-def rounded(value):
+def rounded(value: Any) -> Any:
     """``value`` with every float in it at six decimals."""
     if isinstance(value, float):
         return round(value, 6)
@@ -227,7 +243,7 @@ def rounded(value):
     return [rounded(part) for part in value] if isinstance(value, list | tuple) else value
 
 
-def in_lines(about):
+def in_lines(about: Mapping[str, Any]) -> str:
     """``about`` as JSON that can be read and compared: a line per entry, and one per snapshot."""
     entries = [f'"{key}": {json.dumps(value)}' for key, value in about.items() if key != "snapshots"]
     snapshots = ",\n  ".join(map(json.dumps, about["snapshots"]))
