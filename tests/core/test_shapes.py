@@ -1,11 +1,7 @@
 """The types that the core declares for its arrays are true: each has the shape that its annotation says, letters alike throughout."""
 
-import re
-
-import jaxtyping
 import numpy as np
 import pytest
-from jaxtyping import jaxtyped
 
 from mha_viz.core.attend import attend, call_of
 from mha_viz.core.batch import Batch
@@ -18,28 +14,7 @@ from mha_viz.core.mask import Mask
 from mha_viz.core.rows import Block
 from mha_viz.core.tokens import Tokens
 from mha_viz.core.trace import Trace
-
-SHAPED = re.compile(r"(?:Float|Bool|Int)\[np\.ndarray, '[^']*'\]")
-KNOWN = {"Float": jaxtyping.Float, "Bool": jaxtyping.Bool, "Int": jaxtyping.Int, "np": np}
-
-
-def declared(kind):
-    """name → the array types that an attribute may have, as its annotation says."""
-    found = {name: SHAPED.findall(annotation) for name, annotation in vars(kind)["__annotations__"].items()}
-    return {name: [eval(text, KNOWN) for text in texts] for name, texts in found.items() if texts}
-
-
-def check(value, sizes):
-    """Each array of ``value`` has one of its declared types, where each letter of ``sizes`` is so much and every other one size."""
-    with jaxtyped("context"):
-        for letter, size in sizes.items():
-            assert isinstance(np.empty(size), jaxtyping.Float[np.ndarray, f" {letter}"])
-        for name, kinds in declared(type(value)).items():
-            if isinstance(value, Trace) and not value.has(name):
-                continue
-            array = getattr(value, name)
-            if array is not None:
-                assert any(isinstance(array, kind) for kind in kinds), (type(value).__name__, name, array.shape, array.dtype)
+from tests.shapes import SHAPED, check, declared
 
 
 def an_input(**how):
