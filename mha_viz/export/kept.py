@@ -62,21 +62,21 @@ def kept(trace: Trace, file: str) -> Kept:
     """The Kept of a Trace whose numbers ``numbers`` puts into ``file``."""
     layer, batch, rules = _attended(trace)
     return Kept(
-        file,
-        tuple(layer.weights),
-        layer.embed_dim,
-        layer.num_heads,
-        layer.kdim,
-        layer.vdim,
-        batch.key is not None,
-        batch.value is not None,
-        rules.padded is not None,
-        rules.causal,
-        rules.window,
-        "in_proj_bias" in layer.weights,
-        "bias_k" in layer.weights,
-        layer.add_zero_attn,
-        origin_of_nonfinite(trace) is None,
+        file=file,
+        weights=tuple(layer.weights),
+        embed_dim=layer.embed_dim,
+        num_heads=layer.num_heads,
+        kdim=layer.kdim,
+        vdim=layer.vdim,
+        cross=batch.key is not None,
+        own_value=batch.value is not None,
+        padded=rules.padded is not None,
+        causal=rules.causal,
+        window=rules.window,
+        bias="in_proj_bias" in layer.weights,
+        add_bias_kv="bias_k" in layer.weights,
+        add_zero_attn=layer.add_zero_attn,
+        finite=origin_of_nonfinite(trace) is None,
     )
 
 

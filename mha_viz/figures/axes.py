@@ -133,35 +133,29 @@ def _range_y(strip: Strip) -> list[float]:
 def _names_of_strip(place: Geometry, strip: Strip, names: MapPlace, tiles: int, side: Side, theme: Theme) -> Piece:
     """Axes over a strip's that draw names: of keys above each row of tiles, of queries left of the first tile of each row."""
     found: Piece = {}
+    drawn: Piece = {"anchor": "free", "fixedrange": True, "showticklabels": place.parts.labels}
+    drawn |= {"tickfont": {"size": 13}, "ticklabelstandoff": 4}
     step_x, step_y = strip.step[0] / strip.cell[0], strip.step[1] / strip.cell[1]
     places, texts = side.columns.drawn(names.column_step, theme)
     for row in range(strip.rows):
         top, count = strip.place(row * strip.columns).y, min(strip.columns, tiles - row * strip.columns)
         found[f"xaxis{row + 2}"] = {
             **_axis(place, strip.area, "x", _range_x(strip)),
+            **drawn,
             "overlaying": "x",
-            "anchor": "free",
             "position": 1 - top / place.height,
             "side": "top",
-            "fixedrange": True,
-            "showticklabels": place.parts.labels,
-            "tickfont": {"size": 13},
             "tickangle": names.column_labels.angle,
-            "ticklabelstandoff": 4,
             "ticktext": texts * count,
             "tickvals": [round(column * step_x + i, 6) for column in range(count) for i in places],
         }
     places, texts = side.rows.drawn(names.row_step, theme)
     found["yaxis2"] = {
         **_axis(place, strip.area, "y", _range_y(strip)),
+        **drawn,
         "overlaying": "y",
-        "anchor": "free",
         "position": strip.place(0).x / place.width,
         "side": "left",
-        "fixedrange": True,
-        "showticklabels": place.parts.labels,
-        "tickfont": {"size": 13},
-        "ticklabelstandoff": 4,
         "ticktext": texts * strip.rows,
         "tickvals": [round(row * step_y + i, 6) for row in range(strip.rows) for i in places],
     }

@@ -152,11 +152,10 @@ def _panel(
         colors = [readable_on(scale.color_at(sheet.theme, value)) for value in drawn[~blank].tolist()]
         sheet.data.append(tiles.numbers(values, blank, colors, axes))
     first, last = np.array([-0.5]), np.array([heads - 0.5])  # heads
-    frame = tiles.outlines(first, last, np.array([-0.5]), np.array([columns - 0.5]))
-    sheet.data.append(tiles.line(*frame, axes, sheet.theme.line, 1))
+    sheet.data.append(tiles.frame(heads, columns, axes, sheet.theme))
     beyond = 0 if wide >= 16 else 4 / wide  # around a column that is too narrow for an outline within it
     new = tiles.outlines(first, last, np.array([step.start - 0.5 - beyond]), np.array([step.stop - 0.5 + beyond]))
-    sheet.data += [tiles.line(*new, axes, color, thick) for color, thick in ((sheet.theme.paper, 5), (sheet.theme.text, 2))]
+    sheet.data += tiles.twice(new, axes, sheet.theme)
     word = "KV" if name in "kv" and heads < decoding.layer.num_heads else "head"
     _name_heads(sheet, box, heads, word)
     return {

@@ -54,9 +54,8 @@ def small_map(one: Map, scale: Scale, theme: ThemeName = "light", colors: Colors
     where = "<br>".join(f"{what} %{{{axis}}}" for what, axis in ((one.rows, "y"), (one.columns, "x")))
     heatmap["hovertemplate"] = f"{where}<br>{one.quantity} %{{z:.6f}}<extra></extra>"
     looks = looks_of(one)
-    frame = tiles.outlines(*np.array([[-0.5], [R - 0.5], [-0.5], [C - 0.5]]))
     sheet.data += [heatmap, *tiles.hatches(looks, ORIGIN, axes, sheet.theme, 8 if cell >= 16 else 5)]
-    sheet.data.append(tiles.line(*frame, axes, sheet.theme.line, 1))
+    sheet.data.append(tiles.frame(R, C, axes, sheet.theme))
     if C <= 8 and cell >= 30:
         hatched = np.any(list(looks.values()), axis=0)[0]  # [R, C]
         shown = [readable_on(scale.color_at(sheet.theme, value)) for value in one.values[~hatched].tolist()]

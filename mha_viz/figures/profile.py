@@ -103,14 +103,15 @@ def describe_profile(results: Results, length: int | None = None) -> str:
     """What the picture shows, in words."""
     length, told = length_of(results, length), []
     for way, name in WAYS.items():
-        rows = [row for row in results.rows if row.point.need_weights == way and row.point.seq_len == length and row.seconds]
-        if rows:
-            said = ", ".join(
-                f"{heads_of(row.point.num_heads)} {prose(row.median * 1e3, '.3g')} ms"
-                + ("" if row.peak is None else f" and {readable_size(row.peak)}")
-                for row in rows
-            )
-            told.append(f"{name}: {said}")
+        rows = [row for row in results.rows if row.point.need_weights == way and row.point.seq_len == length]
+        said = [
+            f"{heads_of(row.point.num_heads)} {prose(row.median * 1e3, '.3g')} ms"
+            + ("" if row.peak is None else f" and {readable_size(row.peak)}")
+            for row in rows
+            if row.median is not None
+        ]
+        if said:
+            told.append(f"{name}: {', '.join(said)}")
     if not told:
         return "Nothing is timed yet."
     return (

@@ -118,8 +118,7 @@ def _panel(sheet: Sheet, one: Tensor, gutter: float, top: float, most: float | N
     sheet.data += tiles.hatches(
         {look: cells[None] for look, cells in hatched.items()}, np.zeros((1, 2)), axes, theme, 8 if cell >= 8 else 5
     )
-    frame = tiles.outlines(*np.array([[-0.5], [count - 0.5], [-0.5], [length - 0.5]]))
-    sheet.data.append(tiles.line(*frame, axes, theme.line, 1))
+    sheet.data.append(tiles.frame(count, length, axes, theme))
     if columns.block and columns.block < length:
         x = np.arange(columns.block - across.start % columns.block, length, columns.block) - 0.5
         lines = np.stack([x, x, np.full(len(x), np.nan)], axis=1).ravel().astype(np.float32)
@@ -259,10 +258,7 @@ def _mark(
         edges = [row - 0.5], [row + 0.5], [-0.5], [length - 0.5]
     else:
         return
-    outline = tiles.outlines(*map(np.array, edges))
-    sheet.data += [
-        tiles.line(*outline, axes, color, px) for color, px in zip((sheet.theme.paper, sheet.theme.text), thick, strict=True)
-    ]
+    sheet.data += tiles.twice(tiles.outlines(*map(np.array, edges)), axes, sheet.theme, thick)
 
 
 def _rows(sheet: Sheet, one: Tensor, part: slice, box: Box, height: float, sign: str) -> None:

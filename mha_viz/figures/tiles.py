@@ -215,6 +215,17 @@ def line(x: Float[np.ndarray, " K"], y: Float[np.ndarray, " K"], axes: Axes, col
     return quiet("lines", x, y, axes, cliponaxis=False, line={"color": color, "width": width})
 
 
+def frame(rows: int, columns: int, axes: Axes, theme: Theme) -> Piece:
+    """The outline of a map of so many cells, the centre of whose first one is at 0."""
+    edges = (np.array([edge]) for edge in (-0.5, rows - 0.5, -0.5, columns - 0.5))
+    return line(*outlines(*edges), axes, theme.line, 1)
+
+
+def twice(edges: Stroke, axes: Axes, theme: Theme, widths: tuple[float, float] = (5, 2)) -> list[Piece]:
+    """A line over a wider one: dark on light (light on dark), so that it shows on any colour."""
+    return [line(*edges, axes, color, width) for color, width in zip((theme.paper, theme.text), widths, strict=True)]
+
+
 def marks(
     cell: tuple[int, int],
     origins: Float[np.ndarray, "T 2"],
@@ -223,7 +234,7 @@ def marks(
     axes: Axes,
     theme: Theme,
 ) -> list[Piece]:
-    """The chosen cell's double outline in several tiles: dark on light (light on dark), so that it shows on any colour.
+    """The chosen cell's double outline in several tiles.
 
     ``cell`` (x, y) counts from the tiles' ``origins`` [T, 2]; ``shape`` (S, L) is a tile's in cells, ``size`` a cell's in px. The
     outline lies within a cell, or around one that is too small for that, and always within the tile.
@@ -232,7 +243,7 @@ def marks(
     room = half + 2.5 / np.array(size) - 0.5  # between an outline's centre and the centre of a cell at the tile's edge
     x, y = (origins + np.clip(cell, room, np.maximum(np.array(shape) - 1 - room, room))).T
     edges = outlines(y - half[1], y + half[1], x - half[0], x + half[0])
-    return [{**line(*edges, axes, color, width), "meta": "mark"} for color, width in ((theme.paper, 5), (theme.text, 2))]
+    return [outline | {"meta": "mark"} for outline in twice(edges, axes, theme)]
 
 
 def numbers(

@@ -69,9 +69,8 @@ def token_in_heads(
         heatmap["hovertemplate"] = (
             f"%{{y}}<br>{side} {token}<br>{along} %{{x}}<br>{trace.quantity} %{{customdata:.6f}}<extra></extra>"
         )
-        frame = tiles.outlines(*np.array([[-0.5], [len(z) - 0.5], [-0.5], [count - 0.5]]))
         sheet.data += [heatmap, *tiles.hatches(where, ORIGIN, axes, sheet.theme, 8 if min(cell) >= 8 else 5)]
-        sheet.data.append(tiles.line(*frame, axes, sheet.theme.line, 1))
+        sheet.data.append(tiles.frame(len(z), count, axes, sheet.theme))
         sheet.data += tiles.marks((chosen, row), ORIGIN, (count, len(z)), size, axes, sheet.theme)
     tiles.put_in_legend(sheet.data)
     _name_heads(sheet, box, H, d.head)

@@ -178,10 +178,9 @@ class OfAttention(ViewKind[Shown]):
 class OfResults(ViewKind[Measured[Found]], Generic[Found]):
     """A view of what was measured, a Measured.
 
-    It reads no Display, and nothing of it can be left out. ``at_lengths`` says that one of several lengths can be chosen.
+    It reads no Display, and nothing of it can be left out.
     """
 
-    at_lengths = False
     public = False
     parts: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()

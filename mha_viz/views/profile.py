@@ -16,7 +16,6 @@ class Profile(OfResults[Results]):
     """Time, memory and rate of attention by head count and length, as they were measured."""
 
     name = "profile"
-    at_lengths = True
 
     def holds(self, found: object) -> bool:
         return isinstance(found, Results)

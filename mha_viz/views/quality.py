@@ -50,7 +50,8 @@ class HeadCounts(OfResults["Quality"]):
 
     def rows(self, measured: Measured[Quality]) -> Iterator[list[object]]:
         yield ["num_heads", "seed", "accuracy", "loss", "uniform_accuracy"]
-        yield from ([one.num_heads, one.seed, one.accuracy, one.loss, one.uniform] for one in measured.found.outcomes)
+        for one in measured.found.outcomes:
+            yield [one.num_heads, one.seed, one.accuracy, one.loss, one.uniform]
 
 
 QUALITY = HeadCounts()

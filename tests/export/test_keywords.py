@@ -1,7 +1,6 @@
 """An editor, ``help`` and a notebook see what each picture can be told: as its view heeds it, no more and no less."""
 
-import doctest
-from inspect import Parameter, getdoc, signature
+from inspect import Parameter, signature
 from typing import get_type_hints
 
 import pytest
@@ -47,12 +46,3 @@ def test_choices_are_those_of_the_settings(kind):
     assert {name: told for name, told in hints.items() if name not in loose} == {
         name: fields[name] for name in hints.keys() - loose
     }
-
-
-@pytest.mark.parametrize("name", PUBLIC)
-def test_a_picture_says_what_it_draws_and_its_example_runs(name):
-    draw = vars(notebook)[name]
-    said = getdoc(draw).splitlines()
-    assert said[0].startswith("Draw ") and said[0].endswith(".") and said[1] == ""
-    (example,) = doctest.DocTestFinder(recurse=False).find(draw, name, globs={})
-    assert example.examples and doctest.DocTestRunner().run(example).failed == 0
