@@ -28,8 +28,11 @@ def listening(program: str) -> int:
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "python -m mha_viz") -> int:
-    """The exit status: 0 where all went well, 1 where a check fails, 2 where something given is wrong, which is said; 130 where
-    somebody stopped it, and 141 where whoever read its output has gone, as `head` does. What is said begins with ``program``."""
+    """The exit status of the command that ``arguments`` name, those of this process where None.
+
+    It is 0 where all went well, 1 where a check fails, 2 where something given is wrong, which is said; 130 where somebody stopped it, and
+    141 where whoever read its output has gone, as `head` does. What is said begins with ``program``.
+    """
     command = program
     try:
         parser = parser_of_commands(program)

@@ -69,9 +69,11 @@ class Recording:
     address: str = ""
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a file that ``load`` reads: ``.safetensors`` holds q, k, v, masks and what is known around them, or the maps alone;
-        ``.npz`` that and every tensor of each Trace besides, by its name ("weights"; of several Traces "0.weights", …), and
-        "query_padding", "out_weight" and "out_bias" where they are known.
+        """Write a file that ``load`` reads, of the kind that its name ends in.
+
+        ``.safetensors`` holds q, k, v, masks and what is known around them, or the maps alone; ``.npz`` that and every tensor of each Trace
+        besides, by its name ("weights"; of several Traces "0.weights", …), and "query_padding", "out_weight" and "out_bias" where they
+        are known.
 
         Raises Wrong for more Traces than ``load`` opens, and where heads were put off in maps alone.
         """

@@ -3,8 +3,10 @@
 import doctest
 import inspect
 import re
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
+from types import FunctionType
 
 import pytest
 
@@ -46,7 +48,36 @@ def test_a_public_name_has_an_example_that_stands_alone(name):
     assert not failures(tests)
 
 
+def first_paragraph(found):
+    return (inspect.getdoc(found) or "").partition("\n\n")[0]
+
+
 @pytest.mark.parametrize("name", mv.__all__)
 def test_a_public_name_says_in_a_line_what_it_is(name):
-    first = (getattr(mv, name).__doc__ or "").strip().partition("\n\n")[0]
-    assert first.endswith((".", ":")) and "\n" not in first.strip(), first
+    first = first_paragraph(getattr(mv, name))
+    assert first.endswith((".", ":")) and "\n" not in first, first
+
+
+def parts_of(module):
+    """(name, function, class or property) of what a module defines and does not keep to itself, methods among them."""
+    for name, found in vars(module).items():
+        if name.startswith("_") or getattr(found, "__module__", None) != module.__name__:
+            continue
+        if inspect.isfunction(found):
+            yield name, found
+        elif inspect.isclass(found):
+            yield name, found
+            for part, value in vars(found).items():
+                if not part.startswith("_") and isinstance(value, FunctionType | classmethod | property | cached_property):
+                    yield f"{name}.{part}", getattr(found, part)
+
+
+def modules_of(*rooms):
+    paths = [path for room in rooms for path in PACKAGE.glob(room) if path.name != "__init__.py"]
+    return sorted(".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in paths)
+
+
+@pytest.mark.parametrize("name", modules_of("core/*.py", "settings/*.py", "stored/*.py", "recording.py", "__main__.py"))
+def test_whatever_others_call_says_in_a_line_what_it_is(name):
+    first = {part: first_paragraph(found) for part, found in parts_of(import_module(name))}
+    assert not {part: text for part, text in first.items() if "\n" in text or not text.endswith((".", ":", '."'))}

@@ -22,7 +22,16 @@ FLOATS = {np.float16, np.float32, np.float64}
 
 
 def as_array(argument: str, value: Numbers | None) -> Float[np.ndarray, ...]:
-    """``value``, an array, nested list or torch tensor, as a NumPy array of float16, float32 (bfloat16 too) or float64."""
+    """``value``, an array, nested list or torch tensor, as a NumPy array of float16, float32 (bfloat16 too) or float64.
+
+    Raises Wrong for what is no array, and for one of another type.
+
+    >>> as_array("weights", [[0.5, 0.5]]).dtype
+    dtype('float64')
+    >>> as_array("weights", [1, 0])
+    Traceback (most recent call last):
+    mha_viz.core.rules.Wrong: weights of type int64: must be of floating type. Nearest right: weights of type float32.
+    """
     array = _read(argument, value)
     if array.dtype.type not in FLOATS:
         nearest = [{argument: np.dtype("float32")}] if array.dtype.kind in "biu" else []
@@ -31,7 +40,11 @@ def as_array(argument: str, value: Numbers | None) -> Float[np.ndarray, ...]:
 
 
 def as_mask(argument: str, value: Numbers | None) -> Float[np.ndarray, ...] | Bool[np.ndarray, ...]:
-    """``value`` as ``as_array`` takes it, or of bool type. Integers are refused: 1 is masked to some libraries, kept to others."""
+    """``value`` as ``as_array`` takes it, or of bool type. Integers are refused: 1 is masked to some libraries, kept to others.
+
+    >>> as_mask("attn_mask", [[False, True]])
+    array([[False,  True]])
+    """
     array = _read(argument, value)
     if array.dtype != bool and array.dtype.type not in FLOATS:
         rule = (
@@ -61,7 +74,11 @@ def dtype_of(array: Float[np.ndarray, ...]) -> Dtype:
 
 
 def read_only(array: np.ndarray) -> np.ndarray:
-    """A view of ``array`` that cannot be written to."""
+    """A view of ``array`` that cannot be written to.
+
+    >>> read_only(np.zeros(2)).flags.writeable
+    False
+    """
     view = array.view()
     view.flags.writeable = False
     return view

@@ -81,8 +81,9 @@ def attend(
 
 
 def trace_of_call(call: Call, *, keep_scale: Float[np.ndarray, "N H L S"] | None = None, later: bool = False) -> Trace:
-    """The Trace of a Call: everything from q, k and v on; what the Call does not know is absent. Dropout is what ``keep_scale``
-    says, see Trace; left out where None.
+    """The Trace of a Call: everything from q, k and v on; what the Call does not know is absent.
+
+    Dropout is what ``keep_scale`` says, see Trace; it is left out where that is None.
 
     Nothing is computed before it is read. Raises Wrong where the maps would not fit into memory; where ``later`` is True, not before
     one of them is read: what was recorded can then be kept whole.

@@ -97,14 +97,17 @@ class Batch:
 
     @property
     def N(self) -> int:
+        """How many batch items there are."""
         return len(self.query)
 
     @property
     def L(self) -> int:
+        """How many queries each item has."""
         return int(self.query.shape[1])
 
     @property
     def S(self) -> int:
+        """How many keys each item has, without the columns that a layer adds."""
         return self.L if self.key is None else int(self.key.shape[1])
 
     def mask(self, num_heads: int, extra: int = 0, dtype: Dtype = "float32") -> Mask:

@@ -29,7 +29,8 @@ Refuse: TypeAlias = Callable[[int], object]  # has to raise, and is told the byt
 class Forgetful(Protocol):
     """What lets go of all that it can make again."""
 
-    def forget(self) -> None: ...
+    def forget(self) -> None:
+        """Let go of it."""
 
 
 @dataclass(eq=False)
@@ -147,9 +148,11 @@ class Budget:
     def kept(
         self, key: Hashable, make: Callable[[], T], size: int, refuse: Refuse, visitor: Hashable = None, most: int = MOST
     ) -> T:
-        """The value that is kept by this ``key``; ``make()`` makes it where there is none, within a reservation of ``size`` bytes. Who
-        asks while it is made waits for it. ``visitor``, VISITOR's where None, has it until they leave. Of keys that are tuples with the
-        same first part ``most`` are kept."""
+        """The value that is kept by this ``key``; ``make()`` makes it where there is none, within a reservation of ``size`` bytes.
+
+        Who asks while it is made waits for it. ``visitor``, VISITOR's where None, has it until they leave. Of keys that are tuples with
+        the same first part ``most`` are kept. Where the reservation fails, ``refuse`` raises, as in ``reserved``.
+        """
         visitor = VISITOR.get() if visitor is None else visitor
         with self._changed:
             while key in self._making:

@@ -97,6 +97,7 @@ class Call:
 
     @property
     def num_heads(self) -> int:
+        """How many heads ask; they may share those of keys and values."""
         return int(self.q.shape[1])
 
     @property

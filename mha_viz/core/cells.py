@@ -47,7 +47,11 @@ def kinds(
 
 
 def word(value: float | np.floating, undefined: bool | np.bool_ = False) -> str | None:
-    """What a number that is none is called: "undefined" in a row without a key, else "NaN", "∞" or "−∞"; None for a finite one."""
+    """What a number that is none is called: "undefined" in a row without a key, else "NaN", "∞" or "−∞"; None for a finite one.
+
+    >>> word(float("inf")), word(float("nan"), undefined=True), word(0.5)
+    ('∞', 'undefined', None)
+    """
     if np.isfinite(value):
         return None
     if undefined and np.isnan(value):

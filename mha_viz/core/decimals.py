@@ -32,10 +32,13 @@ def prose(value: float, spec: str) -> str:
 
 
 class Prose(string.Formatter):
-    """Fills numbers into the places of a text, as ``str.format`` does, each by ``prose``; by ``to_within`` where the place says "within".
-    Texts stay as they are."""
+    """Fills numbers into the places of a text, as ``str.format`` does, each by ``prose``.
+
+    Where the place says "within" it is done by ``to_within``. Texts stay as they are.
+    """
 
     def format_field(self, value: Any, format_spec: str) -> str:
+        """One place of the text, filled."""
         if format_spec == "within":
             return to_within(value)
         return format(value, format_spec) if isinstance(value, str) else prose(value, format_spec)
@@ -51,5 +54,9 @@ def to_within(error: float) -> str:
 
 
 def fill(text: str, *values: object, **named: object) -> str:
-    """``text`` with these numbers in its places, as a reader takes them."""
+    """``text`` with these numbers in its places, as a reader takes them.
+
+    >>> fill("{:.1f} to {high:g}", -0.5, high=2)
+    '−0.5 to 2'
+    """
     return Prose().format(text, *values, **named)

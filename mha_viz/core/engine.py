@@ -196,6 +196,7 @@ class Steps:
                 vars(self).pop(name, None)
 
     def heads(self, tensor: Float[torch.Tensor, "N*H L last"]) -> Float[torch.Tensor, "N H L last"]:
+        """The same with an axis of items and one of heads."""
         N, H, _, _ = self.shape
         return tensor.view(N, H, -1, tensor.shape[-1])
 

@@ -13,6 +13,9 @@ def parse_json(argument: str, text: str, shown: object = None) -> Any:
     """The value that a JSON ``text`` spells; ``argument`` and ``shown`` (the text where None) name it in a Wrong.
 
     Raises Wrong for text that is no JSON, that nests too deep to read, or that holds half a surrogate pair, which no page can show.
+
+    >>> parse_json("settings", '{"num_heads": 4}')
+    {'num_heads': 4}
     """
     shown = text if shown is None else shown
     try:

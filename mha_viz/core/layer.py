@@ -129,6 +129,7 @@ class Layer:
 
     @property
     def embed_dim(self) -> int:
+        """How many numbers a query has, and each token of the output."""
         return len(self.weights["out_proj.weight"])
 
     @property
@@ -147,10 +148,12 @@ class Layer:
 
     @property
     def kdim(self) -> int:
+        """How many numbers a key has before it is projected."""
         return int(self.weights["in_proj_weight" if self.packed else "k_proj_weight"].shape[1])
 
     @property
     def vdim(self) -> int:
+        """How many numbers a value has before it is projected."""
         return int(self.weights["in_proj_weight" if self.packed else "v_proj_weight"].shape[1])
 
     @property
@@ -160,7 +163,12 @@ class Layer:
 
 
 def check_shapes(shapes: Mapping[str, tuple[int, ...]]) -> None:
-    """Raises Wrong where arrays of these ``shapes`` by name are no ``nn.MultiheadAttention``'s state dict."""
+    """Raises Wrong where arrays of these ``shapes`` by name are no ``nn.MultiheadAttention``'s state dict.
+
+    >>> check_shapes({"in_proj_weight": (8, 24), "out_proj.weight": (8, 8)})
+    Traceback (most recent call last):
+    mha_viz.core.rules.Wrong: in_proj_weight of shape (8, 24): must have shape (24, 8) where embed_dim is 8. It looks transposed: ...
+    """
     if len(shapes.get("out_proj.weight", ())) != 2:
         raise Wrong("state_dict", sorted(shapes), "must hold 'out_proj.weight' [E, E], as nn.MultiheadAttention's does.")
     E = shapes["out_proj.weight"][0]

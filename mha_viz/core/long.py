@@ -156,6 +156,7 @@ class Sums:
         self.reduced: np.ndarray | None = None
 
     def add(self, block: Block) -> None:
+        """Take what is wanted of these rows."""
         pool, (top, (left, right)) = self.sight.pool, (self.sight.rows[0], self.sight.columns)
         blank = block.blank  # [n]
         if blank.any():

@@ -39,6 +39,10 @@ def trace_of_maps(
     name, their own where None; ``close`` how far from 1 a row's sum may be, ``CLOSE`` of that type where None. ``used``
     [N, H, L, S] is what multiplied the values where a model changed its weights after softmax: the Trace's ``weights``, of which
     rows may have any sum, beside its ``probabilities``. ``step`` is as in a Trace.
+
+    >>> trace = trace_of_maps([[[[1.0, 0.0], [0.25, 0.75]]]])
+    >>> trace.shape, trace.mask[0, 0].tolist(), trace.has("q")
+    ((1, 1, 2, 2), [[False, True], [False, False]], False)
     """
     half = str(getattr(weights, "dtype", "")) == "torch.bfloat16"
     weights = own(as_array("weights", weights))
@@ -68,8 +72,14 @@ def trace_of_maps(
 
 
 def check_rows(weights: Float[np.ndarray, "... S"], close: float) -> None:
-    """Raises Wrong where a row of ``weights`` holds a negative number, or is finite and does not sum to 1; and where no row is
-    finite and some number is infinite."""
+    """Raises Wrong where a row of ``weights`` is no distribution, and is not one that went wrong.
+
+    It may hold no negative number, and has to sum to 1 within ``close`` where it is finite; where no row is, none may be infinite.
+
+    >>> check_rows(np.array([[0.5, 0.5], [0.5, 0.25]]), close=1e-3)
+    Traceback (most recent call last):
+    mha_viz.core.rules.Wrong: weights of shape (2, 2): 1 of 2 rows; the first, [1], sums to 0.75: it does not sum to 1 along ...
+    """
     finite = np.isfinite(weights)
     whole = finite.all(axis=-1)
     with np.errstate(invalid="ignore"):  # ∞ − ∞

@@ -26,6 +26,11 @@ class Mask:
 
     ``number`` is what the model adds where a key is hidden. A finite one, such as the smallest of a dtype, hides a key only while
     the query has others: of a query that would lose all its keys none is hidden, and each gets the number.
+
+    >>> Mask(2, 3, causal=True).hidden()[0, 0].astype(int).tolist()  # the last query stands at the last key
+    [[0, 0, 1], [0, 0, 0]]
+    >>> Mask(3, 3, window=2).hidden()[0, 0].astype(int).tolist()
+    [[0, 0, 1], [0, 0, 0], [1, 0, 0]]
     """
 
     num_queries: int
@@ -67,8 +72,10 @@ class Mask:
 
     @np.errstate(invalid="ignore")  # ∞ − ∞ flows through, as it does in PyTorch
     def apply(self, scores: Float[np.ndarray, "rows columns"], start: int, first: int) -> None:
-        """Of one head alone: add to ``scores`` of queries from ``start`` and real keys from ``first``, in place, −inf
-        where a query may not attend, and the bias."""
+        """Add −inf to ``scores`` where a query may not attend, and the bias: in place, and of one head alone.
+
+        Their rows are queries from ``start`` on, their columns real keys from ``first`` on.
+        """
         stop, last = start + scores.shape[0], first + scores.shape[1]
         spared = self.spared(start, stop)[0, 0, :, 0] if self.may_spare else np.zeros(stop - start, bool)  # [rows]
         unhidden = scores[spared]  # [spared rows, columns]

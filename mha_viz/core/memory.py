@@ -28,6 +28,9 @@ def memory(N: int, H: int, L: int, S: int, E: int, *, dtype: str = "float32", dr
 
     Maps [N, H, L, S]: scores and probabilities, with dropout also the draw, the weights and what was dropped; at most a byte a
     cell for the mask. Then the average [N, L, S] and seven tensors of tokens. bfloat16 is kept and leaves as float32 besides.
+
+    >>> memory(N=1, H=8, L=1024, S=1024, E=512) / 2**20
+    90.0
     """
     size = {"float64": 8, "bfloat16": 6, "float16": 2}.get(dtype, 4)
     a_cell = 4 * size + 2 if dropout else 2 * size + 1
@@ -40,7 +43,11 @@ def peak(N: int, H: int, L: int, S: int, E: int, *, dtype: str = "float32", drop
 
 
 def layer_memory(embed_dim: int, kdim: int | None = None, vdim: int | None = None) -> int:
-    """Bytes of a layer's weights; the engine computes with the same ones."""
+    """Bytes of a layer's weights; the engine computes with the same ones.
+
+    >>> layer_memory(512) / 2**20
+    4.0
+    """
     return 4 * embed_dim * (2 * embed_dim + (kdim or embed_dim) + (vdim or embed_dim))
 
 
@@ -128,12 +135,20 @@ def check_layer_memory(
 
 
 def largest(most: int, fits: Callable[[int], bool]) -> int:
-    """The largest whole number up to ``most`` that fits, 0 where none does; what fits must go on fitting below."""
+    """The largest whole number up to ``most`` that fits, 0 where none does; what fits must go on fitting below.
+
+    >>> largest(100, lambda number: number * number < 50)
+    7
+    """
     return bisect.bisect_left(range(1, min(most, 2**62) + 1), True, key=lambda number: not fits(number))
 
 
 def readable_size(count: float) -> str:
-    """So many bytes as a person reads them, in four digits: "1.5 MiB"."""
+    """So many bytes as a person reads them, in four digits.
+
+    >>> readable_size(1000), readable_size(3 * 2**19)
+    ('1000 bytes', '1.5 MiB')
+    """
     units = ["bytes", "KiB", "MiB", "GiB", "TiB"]
     while count >= 1024 and len(units) > 1:
         count /= 1024

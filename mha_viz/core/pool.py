@@ -25,7 +25,11 @@ class Pool:
 
     @classmethod
     def fitting(cls, L: int, S: int, high: float, wide: float) -> Pool:
-        """The Pool of k × k cells a block, and fewer where that does not divide, into at most ``high`` × ``wide`` blocks."""
+        """The Pool of k × k cells a block, and fewer where that does not divide, into at most ``high`` × ``wide`` blocks.
+
+        >>> Pool.fitting(1000, 500, high=256, wide=256)
+        Pool(L=1000, S=500, rows=250, columns=250)
+        """
         rows, columns = (math.ceil(cells / math.ceil(cells / max(int(most), 1))) for cells, most in ((L, high), (S, wide)))
         return cls(L, S, rows, columns)
 
@@ -45,7 +49,11 @@ class Pool:
         return self.S / self.columns, self.L / self.rows
 
     def largest(self, values: Float[np.ndarray, "... L S"], signed: bool = False) -> Float[np.ndarray, "... rows columns"]:
-        """The largest value of each block, ``signed`` the one farthest from zero. NaN gives way."""
+        """The largest value of each block, ``signed`` the one farthest from zero. NaN gives way.
+
+        >>> Pool(2, 4, 1, 2).largest(np.array([[1, -5, 3, 4], [0, 2, np.nan, 1]]), signed=True)
+        array([[-5.,  4.]])
+        """
         if self.whole:
             return values
         high = self._reduced(np.fmax, values)
@@ -63,13 +71,23 @@ class Pool:
         return cells if self.whole else self._reduced(np.logical_or, cells)
 
     def starts(self, side: int) -> Int[np.ndarray, " blocks+1"]:
-        """The first cell of each block and the end of the last: side 0 for rows, 1 for columns."""
+        """The first cell of each block and the end of the last: side 0 for rows, 1 for columns.
+
+        >>> Pool(10, 10, 3, 10).starts(0)
+        array([ 0,  4,  7, 10])
+        """
         cells, blocks = ((self.L, self.rows), (self.S, self.columns))[side]
         return -(-np.arange(blocks + 1) * cells // blocks)
 
     def touched(self, side: int, first: int, last: int) -> tuple[slice, Int[np.ndarray, " blocks+1"]]:
-        """(blocks, bounds): the slice of the blocks that hold cells ``first`` to ``last``, and where each begins among these cells and
-        the last ends, [blocks + 1]."""
+        """(blocks, bounds): the slice of the blocks that hold cells ``first`` to ``last``, and their bounds.
+
+        These say where each block begins among these cells, and where the last ends.
+
+        >>> blocks, bounds = Pool(12, 12, 4, 4).touched(0, 2, 7)
+        >>> int(blocks.start), int(blocks.stop), bounds.tolist()
+        (0, 3, [0, 1, 4, 5])
+        """
         starts = self.starts(side)
         low, high = np.searchsorted(starts, first, "right") - 1, np.searchsorted(starts, last)
         return slice(low, high), np.minimum(np.maximum(starts[low : high + 1], first), last) - first
@@ -84,7 +102,11 @@ class Pool:
         return values  # [..., rows, columns]
 
     def ranges(self, names: Sequence[str], side: int) -> Sequence[str]:
-        """Blocks by the exact names of their first and last cell: side 0 for rows, 1 for columns."""
+        """Blocks by the exact names of their first and last cell: side 0 for rows, 1 for columns.
+
+        >>> Pool(4, 4, 2, 4).ranges(["a", "b", "c", "d"], 0)
+        ['a … b', 'c … d']
+        """
         cells, blocks = ((self.L, self.rows), (self.S, self.columns))[side]
         if cells == blocks:
             return names

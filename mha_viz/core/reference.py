@@ -79,6 +79,10 @@ def softmax(scores: Float[np.ndarray, "... S"]) -> Float[np.ndarray, "... S"]:
     """exp(s) / Σ exp(s) over the last axis, shifted by its largest value so that no exp overflows.
 
     A row of −inf has no distribution: it comes out as NaN, and stays NaN.
+
+    >>> softmax(np.array([[0.0, 0.0, -np.inf], [-np.inf] * 3]))
+    array([[0.5, 0.5, 0. ],
+           [nan, nan, nan]])
     """
     weights: np.ndarray = np.exp(scores - scores.max(axis=-1, keepdims=True))
     weights /= weights.sum(axis=-1, keepdims=True)

@@ -35,8 +35,10 @@ ROWS, KEYS = 256, 2048  # that are multiplied at once
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Rows of a map, those of the queries from ``start`` on: ``p`` are their weights for real keys from
-    ``first``, then for the ``extra`` columns; every other key is hidden from all of them. It is overwritten by the next."""
+    """Rows of a map, those of the queries from ``start`` on. It is overwritten by the next.
+
+    ``p`` are their weights for real keys from ``first`` on, then for the ``extra`` columns; every other key is hidden from all of them.
+    """
 
     start: int
     first: int
@@ -64,8 +66,10 @@ Read: TypeAlias = Callable[[int | None, Block], object]  # hears of a head, None
 
 @dataclass(frozen=True, eq=False)
 class Maps:
-    """What the rows of one batch ``item`` are made of: its ``call``, the ``lengths`` that they are weighted by, or None, and the
-    heads that are ``off``, each with its way."""
+    """What the rows of one batch ``item`` are made of.
+
+    They are those of a ``call``, weighted by ``lengths`` where these are not None; heads that are ``off`` are so each in its way.
+    """
 
     call: Call
     item: int
@@ -74,11 +78,13 @@ class Maps:
 
     @cached_property
     def dtype(self) -> torch.dtype:
+        """The type that the rows are computed in."""
         kind: torch.dtype = getattr(torch, self.call.dtype)
         return kind
 
     @cached_property
     def mask(self) -> Mask:
+        """The mask of this batch item."""
         return self.call.mask.alone(self.item)
 
     @property

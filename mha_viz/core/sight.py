@@ -22,7 +22,11 @@ NAMES: dict[Pooling, str] = {
 
 
 def pooling_of(quantity: str) -> Pooling | None:
-    """What cells of this name say of the block that each stands for, "max" or "mean"; None where they stand for themselves."""
+    """What cells of this name say of the block that each stands for, "max" or "mean"; None where they stand for themselves.
+
+    >>> pooling_of("largest weight"), pooling_of("weight")
+    ('max', None)
+    """
     return next((how for how, name in NAMES.items() if quantity.startswith(name.format(""))), None)
 
 
@@ -43,7 +47,14 @@ class Sight:
         columns: tuple[int, int] | None = None,
         shape: tuple[int, int] = (CELLS, CELLS),
     ) -> Sight:
-        """The Sight of so much of a map of L × S, all of it where None, in at most ``shape`` blocks."""
+        """The Sight of so much of a map of L × S, all of it where None, in at most ``shape`` blocks.
+
+        >>> sight = Sight.of(1000, 1000, rows=(0, 512), columns=(0, 4), shape=(4, 4))
+        >>> sight.several, sight.exact, sight.block(0, 300), sight.middle(0, 2), sight.span(0, 1, 3)
+        ((True, False), False, 2, 320, (128, 384))
+        >>> sight.names(0, [str(place) for place in range(1000)])
+        ('0–127', '128–255', '256–383', '384–511')
+        """
         rows, columns = rows or (0, L), columns or (0, S)
         return cls(rows, columns, Pool.fitting(rows[1] - rows[0], columns[1] - columns[0], *shape))
 
@@ -54,6 +65,7 @@ class Sight:
 
     @property
     def spans(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """The (start, stop) of its queries, and of its keys."""
         return self.rows, self.columns
 
     @property

@@ -29,7 +29,11 @@ class Parts:
     places: tuple[tuple[int, ...], ...]
 
     def name(self, item: int) -> str:
-        """As in "window (0, 3) of image 1"; "block 3 of item 0" where one number tells the place."""
+        """What a part is called, by its place.
+
+        >>> Parts("window", "image", ((0, 0, 0), (1, 0, 3))).name(1), Parts("block", "item", ((0, 3),)).name(0)
+        ('window (0, 3) of image 1', 'block 3 of item 0')
+        """
         whole, *at = self.places[item]
         place = ", ".join(map(str, at))
         return f"{self.kind} {place if len(at) == 1 else f'({place})'} of {self.whole} {whole}"
@@ -75,6 +79,10 @@ class Tokens:
         In ``one_sequence`` the last query stands at the last key, so that with fewer queries than keys, as in decoding with a
         cache, each stands at its own; the queries take the texts of the keys at which they stand. Raises Wrong for texts or
         padding that do not fit.
+
+        >>> tokens = Tokens.of(1, 2, 3, keys=[["the", "cat", "sat"]])
+        >>> tokens.queries, tokens.positions.tolist()
+        ((('cat', 'sat'),), [1, 2])
         """
         keys = texts("key_tokens", keys if keys is not None or not one_sequence or L != S else queries, N, S)
         if queries is None and one_sequence and L <= S:
@@ -107,7 +115,11 @@ class Tokens:
 
 
 def texts(argument: str, given: Sequence[Sequence[str]] | None, N: int, length: int) -> tuple[tuple[str, ...], ...]:
-    """``given`` as N tuples of ``length`` texts; their numbers where None. Raises Wrong where they do not fit."""
+    """``given`` as N tuples of ``length`` texts; their numbers where None. Raises Wrong where they do not fit.
+
+    >>> texts("key_tokens", None, N=1, length=3), texts("key_tokens", [["a", "b"]], N=1, length=2)
+    ((('0', '1', '2'),), (('a', 'b'),))
+    """
     if given is None:
         return (tuple(map(str, range(length))),) * N
     rule = 'must be one sequence of texts per batch item: (("the", "cat"), …).'

@@ -181,8 +181,10 @@ class Trace:
 
     @property
     def plain(self) -> Trace:
-        """The Trace of all attention weights themselves: this one, unless its maps show another ``quantity`` made of them, or what is in
-        sight of longer ones."""
+        """The Trace of all attention weights themselves.
+
+        It is this one, unless its maps show another ``quantity`` made of them, or what is in sight of longer ones.
+        """
         return self if self._plain is None else self._plain
 
     def showing(self, quantity: str, maps: Fields) -> Trace:
@@ -206,8 +208,10 @@ class Trace:
 
     @property
     def dtype(self) -> Dtype:
-        """The type that its numbers were computed in, by name: they are as near to the right ones as it can hold. bfloat16, which
-        NumPy does not know, leaves as float32."""
+        """The type that its numbers were computed in, by name: they are as near to the right ones as it can hold.
+
+        Numbers of bfloat16, which NumPy does not know, leave as float32.
+        """
         return self._dtype or dtype_of(self.weights)
 
     @property

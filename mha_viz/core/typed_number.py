@@ -22,8 +22,13 @@ def read_number(text: str) -> int | float | str: ...
 @overload
 def read_number(text: T) -> T: ...
 def read_number(text: object) -> object:
-    """The number that ``text`` spells: an int if it is whole, else a float. Text that spells none is returned as it is, and so is
-    a value that is no text."""
+    """The number that ``text`` spells: an int if it is whole, else a float.
+
+    Text that spells none is returned as it is, and so is a value that is no text.
+
+    >>> read_number("1e3"), read_number(" −0.5 "), read_number("1,000"), read_number(None)
+    (1000, -0.5, '1,000', None)
+    """
     if not isinstance(text, str):
         return text
     plain = _plain(text)
@@ -34,7 +39,11 @@ def read_number(text: object) -> object:
 
 
 def meant(text: str) -> int | float | None:
-    """The number that ``text``, which spells none, most likely means: "1,5" 1.5, "1 000" 1000, "0x10" 16. None if nothing tells."""
+    """The number that ``text``, which spells none, most likely means: None if nothing tells.
+
+    >>> meant("1,5"), meant("1 000"), meant("0x10"), meant("many")
+    (1.5, 1000, 16, None)
+    """
     plain = _plain(text)
     if re.fullmatch(NUMBER, plain):
         return float(plain)  # beyond all that a float holds

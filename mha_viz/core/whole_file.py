@@ -13,8 +13,9 @@ from mha_viz.core.rules import Wrong
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str], argument: str = "out") -> Iterator[Path]:
-    """The path to write to in place of ``path``, whose file it becomes when the block has ended: nothing half-written is ever found
-    under the name itself.
+    """The path to write to in place of ``path``, whose file it becomes when the block has ended.
+
+    Nothing half-written is ever found under the name itself.
 
     Raises Wrong for ``argument`` where it cannot be written: a folder that is not there, one that is full, or a name that is a folder's.
     """

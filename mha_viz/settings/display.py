@@ -12,8 +12,11 @@ from mha_viz.settings.view import View
 
 @dataclass(frozen=True)
 class Walk(Ruled):
-    """Step by step, which follows the chosen cell's query: the ``step`` that is shown, in mathematics or as a program in a
-    ``language``. ``together`` follows the query through all heads and not the chosen one."""
+    """Step by step, which follows the chosen cell's query.
+
+    ``step`` is the one that is shown, in mathematics or as a program in a ``language``; ``together`` follows the query through all heads
+    and not the chosen one.
+    """
 
     step: str = ruled("input", choice(*STEPS))
     language: Language = ruled("mathematics", choice(*LANGUAGES))
@@ -22,9 +25,12 @@ class Walk(Ruled):
 
 @dataclass(frozen=True)
 class Caching(Ruled):
-    """Decode: ``token`` is the new one, None in the middle; the first ``prompt`` tokens are read in one call; ``kv_heads`` heads of
-    keys and values are kept, None as many as heads, in ``cache_dtype``. How a cache grows is shown for ``cache_layers`` layers and up
-    to ``cache_length`` tokens."""
+    """Decode, which shows a token that is new, and a cache that grows.
+
+    ``token`` is the new one, None in the middle; the first ``prompt`` tokens are read in one call; ``kv_heads`` heads of keys and values
+    are kept, None as many as heads, in ``cache_dtype``. How a cache grows is shown for ``cache_layers`` layers and up to
+    ``cache_length`` tokens.
+    """
 
     token: int | None = ruled(None, optional(number(0)))
     prompt: int = ruled(1, number(1))
@@ -36,8 +42,11 @@ class Caching(Ruled):
 
 @dataclass(frozen=True)
 class Diagnosis(Ruled):
-    """Pitfalls: ``pitfall`` is the one that is shown with what is set of it, as ``mha_viz.analysis.pitfalls.spelling`` reads it, "" the
-    first; of those that have the ``symptom``, "" all."""
+    """Pitfalls: the one that is shown.
+
+    ``pitfall`` names it with what is set of it, as ``mha_viz.analysis.pitfalls.spelling`` reads it, "" the first; it is one of those that
+    have the ``symptom``, "" all.
+    """
 
     pitfall: str = ruled("", anything)
     symptom: str = ruled("", anything)
@@ -45,8 +54,11 @@ class Diagnosis(Ruled):
 
 @dataclass(frozen=True)
 class Switches(Ruled):
-    """The switches of Explore: ``opened`` shows the whole derivation of the chosen number; ``divisors`` offers only head counts that
-    divide embed_dim; ``verbatim`` shows PyTorch's own error where there is one."""
+    """The switches of Explore.
+
+    ``opened`` shows the whole derivation of the chosen number; ``divisors`` offers only head counts that divide embed_dim; ``verbatim``
+    shows PyTorch's own error where there is one.
+    """
 
     opened: bool = ruled(False, flag)
     divisors: bool = ruled(False, flag)
@@ -55,8 +67,10 @@ class Switches(Ruled):
 
 @dataclass(frozen=True)
 class Display:
-    """How a layer is shown: the ``view`` of its maps, and what the pages need besides. An address spells the fields of all of them by
-    name, so no two have a field of the same name."""
+    """How a layer is shown: the ``view`` of its maps, and what the pages need besides.
+
+    An address spells the fields of all of them by name, so no two have a field of the same name.
+    """
 
     view: View = field(default_factory=View)
     walk: Walk = field(default_factory=Walk)
@@ -85,8 +99,10 @@ class Display:
 
 
 def owners(*kinds: type[Ruled]) -> dict[str, type[Ruled]]:
-    """Which of these dataclasses has the field of a name, by name. Raises TypeError where two have one of the same name: an address
-    could not say which is meant."""
+    """Which of these dataclasses has the field of a name, by name.
+
+    Raises TypeError where two have one of the same name: an address could not say which is meant.
+    """
     found: dict[str, type[Ruled]] = {}
     for kind in kinds:
         for name in kind.__dataclass_fields__:

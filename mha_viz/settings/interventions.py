@@ -24,6 +24,9 @@ def read_interventions(text: str, argument: str = "interventions") -> tuple[Inte
 
     The text holds parts "LAYER:WHAT" between spaces, where WHAT is a head and the way to put it off, the hidden keys, or the
     temperature: "1:2=zero 1:keys=3,4 0:temperature=0.5". Raises Wrong with the part that is none of this.
+
+    >>> read_interventions("1:2=zero")
+    (Intervention(off=(), hidden_keys=(), temperature=1.0), Intervention(off=((2, 'zero'),), hidden_keys=(), temperature=1.0))
     """
     if not isinstance(text, str):
         raise Wrong(argument, text, f"must be text, as in “{EXAMPLE}”.", [{argument: ""}])
@@ -88,7 +91,11 @@ OFF: dict[Way, str] = {
 
 
 def told(interventions: Iterable[Intervention]) -> tuple[str, ...]:
-    """What is changed, a sentence for each change."""
+    """What is changed, a sentence for each change.
+
+    >>> told(read_interventions("1:2=zero 0:temperature=0.5"))
+    ('Layer 0: the scores are divided by 0.5 before the softmax.', 'Layer 1, head 2 is off: its output is 0.')
+    """
     sentences = []
     for layer, change in enumerate(interventions):
         sentences += [f"Layer {layer}, head {head} {OFF[way]}." for head, way in change.off]

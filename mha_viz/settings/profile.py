@@ -35,6 +35,7 @@ class Profile(Ruled):
     repeats: int = ruled(9, number(1, 1000))
 
     def check_together(self) -> None:
+        """Raises Wrong where a head count does not divide ``embed_dim``."""
         for heads in self.num_heads:
             try:
                 head_dim(self.embed_dim, heads)

@@ -18,8 +18,10 @@ Texts: TypeAlias = tuple[tuple[str, ...], ...]  # the words of each batch item
 
 @dataclass(frozen=True)
 class Rule(Generic[T]):
-    """What is called with a field's name and a value, and brings that into form or raises Wrong, and what a page needs to know of it:
-    the ``choices`` where they are a few, and whether a text has several ``lines``."""
+    """What is called with a field's name and a value, and brings that into form or raises Wrong.
+
+    A page knows from it the ``choices`` where they are a few, and whether a text has several ``lines``.
+    """
 
     form: Callable[[str, Any], T]
     choices: tuple[T, ...] | None = None

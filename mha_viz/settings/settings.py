@@ -89,6 +89,7 @@ class Settings(Ruled):
     positions: bool = ruled(False, flag)
 
     def check_together(self) -> None:
+        """Raises Wrong where sizes, padding, words and the mask do not go together."""
         self._check_tiny()
         head_dim(self.embed_dim, self.num_heads)
         self._check_padding("padding", self.texts, "seq_len", self.seq_len)
@@ -114,6 +115,7 @@ class Settings(Ruled):
 
     @property
     def head_dim(self) -> int:
+        """How many numbers of each token a head has."""
         return self.embed_dim // self.num_heads
 
     @property
@@ -134,10 +136,12 @@ class Settings(Ruled):
 
     @property
     def N(self) -> int:
+        """How many batch items there are."""
         return self.batch_size if self.texts is None else len(self.texts)
 
     @property
     def L(self) -> int:
+        """How many queries each item has, its padding included."""
         return _length(self.texts, self.padding) or self.seq_len
 
     @property

@@ -20,7 +20,11 @@ LONGEST_NAME = 40  # characters of a name for which that is looked for
 
 
 def spell(value: object) -> str:
-    """A field's value as an address writes it: true as 1, (3, 0) as "3,0", (None, 9) as ",9", None as nothing."""
+    """A field's value as an address writes it: true as 1, (3, 0) as "3,0", (None, 9) as ",9", None as nothing.
+
+    >>> spell(True), spell((3, 0)), spell((None, 9)), spell(0.5)
+    ('1', '3,0', ',9', '0.5')
+    """
     if isinstance(value, tuple):
         return ",".join(_part(part) for part in value)
     return "" if value is None else str(int(value)) if isinstance(value, bool) else str(value)
@@ -53,15 +57,19 @@ def parsed(kind: type[Ruled], name: str, text: str) -> Any:
 
 
 def to_address(kind: type[Ruled] = Settings, **values: Any) -> dict[str, str]:
-    """What differs from the defaults among these fields of Settings, or another ``kind``, and of a Display, as a dict of texts: the query
-    part of an address."""
+    """The query part of an address, as a dict of texts: what differs from the defaults among these fields.
+
+    They are fields of Settings, or another ``kind``, and of a Display.
+
+    >>> to_address(num_heads=4, padding=(3,), causal=True, cell=(None, 9))
+    {'num_heads': '4', 'causal': '1', 'cell': ',9'}
+    """
     defaults = {f.name: f.default for one in (kind, *DISPLAYED) for f in fields(one)}
     return {name: spell(value) for name, value in values.items() if value != defaults[name]}
 
 
 def from_address(query: Mapping[str, str], *kinds: type[Ruled]) -> tuple[*tuple[dict[str, Any], ...], list[Wrong]]:
-    """What ``query`` (name → text) spells: the fields of each of these ``kinds`` of dataclass, a dict each, and last a Wrong for each
-    value that is bad.
+    """What ``query`` (name → text) spells: the fields of each of these ``kinds``, a dict each, and last a Wrong for each bad value.
 
     A bad value, or a name that none has, falls back alone: the others stand. Rules between fields are not checked here.
     """
@@ -91,8 +99,10 @@ def display_from_address(query: Mapping[str, str], kind: type[Ruled], /) -> tupl
 def display_from_address(
     query: Mapping[str, str], *kinds: type[Ruled]
 ) -> tuple[*tuple[dict[str, Any], ...], Display, list[Wrong]]:
-    """What ``query`` spells of these ``kinds``, a dict each, then the Display, and a Wrong for each value that is bad: see
-    ``from_address``."""
+    """What ``query`` spells of these ``kinds``, a dict each, then the Display, and a Wrong for each value that is bad.
+
+    See ``from_address``.
+    """
     *found, notes = from_address(query, *kinds, *DISPLAYED)
     values = {name: value for own in found[len(kinds) :] for name, value in own.items()}
     return *found[: len(kinds)], Display().changed(**values), notes

@@ -21,6 +21,9 @@ def read_mask(text: str, argument: str = "attn_mask") -> Bool[np.ndarray, "L S"]
 
     0 and 1 alone, with or without spaces between, make a bool mask: 1 = may not attend. Any other number (0.5, -2, -inf, 1.0)
     makes a float mask, which is added to the scaled scores. Raises Wrong with the line that cannot be read.
+
+    >>> read_mask("01/00").tolist(), read_mask("0.5,-inf").tolist()
+    ([[False, True], [False, False]], [[0.5, -inf]])
     """
     if not isinstance(text, str):
         raise Wrong(argument, text, "must be text: a line per query, an entry per key.", [{argument: None}])
@@ -47,7 +50,11 @@ def read_mask(text: str, argument: str = "attn_mask") -> Bool[np.ndarray, "L S"]
 
 
 def write_mask(mask: Bool[np.ndarray, "L S"] | Float[np.ndarray, "L S"]) -> str:
-    """``mask`` as ``read_mask`` reads it, in one line: rows of 0 and 1, or of numbers, between slashes."""
+    """``mask`` as ``read_mask`` reads it, in one line: rows of 0 and 1, or of numbers, between slashes.
+
+    >>> write_mask(np.array([[False, True], [False, False]]))
+    '01/00'
+    """
     if mask.dtype == bool:
         return "/".join("".join("1" if hidden else "0" for hidden in row) for row in mask)
     return "/".join(",".join(_written(number) for number in row) for row in mask)

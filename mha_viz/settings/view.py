@@ -129,8 +129,10 @@ class View(Ruled):
         return "difference" if self.order in UNSORTED else self.order
 
     def misfits(self, N: int, H: int, L: int, S: int) -> list[Wrong]:
-        """A Wrong for each field that points beyond weights of [N, H, L, S], a part in sight by its first row or column; whoever shows
-        them takes the default in its place."""
+        """A Wrong for each field that points beyond weights of [N, H, L, S], a part in sight by its first row or column.
+
+        Whoever shows them takes the default in its place.
+        """
         query, key = self.cell or (None, None)
         first, left = (span and span[0] for span in (self.rows, self.columns))
         pointed = [("item", self.item, N), ("head", self.head, H)]

@@ -51,8 +51,10 @@ def zip_of(name: str, data: Data) -> zipfile.ZipFile:
 
 
 def stored_npz(name: str, archive: zipfile.ZipFile, held: int, only: str | None = None) -> dict[str, Stored]:
-    """By name, the Stored of the arrays in an open zip ``archive`` of ``held`` bytes; it stays open while they can be read. The one called
-    ``only`` where that is not None, if it is there."""
+    """By name, the Stored of the arrays in an open zip ``archive`` of ``held`` bytes; it stays open while they can be read.
+
+    It is the one called ``only`` where that is not None, if it is there.
+    """
     members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
     check_tensors(name, len(members))
     size = sum(member.file_size for member in members.values())

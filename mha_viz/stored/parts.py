@@ -13,8 +13,7 @@ FARTHEST = 2**31  # of a position from key 0
 
 
 def check_call(place: str, described: Any, arrays: Mapping[str, np.ndarray]) -> None:
-    """Raises Wrong where what describes the call called ``place`` is of another form than ``Recording.save`` writes, or does not fit its
-    ``arrays`` by name.
+    """Raises Wrong where what describes the call called ``place`` is not as ``Recording.save`` writes it, or does not fit its ``arrays``.
 
     Whether q, k, v and the output projection fit each other is checked by the Call that is made of them, and rows that are no
     distributions by ``trace_of_maps``.
