@@ -71,7 +71,7 @@ def choose(trace: Trace, view: View) -> Choice:
 
 
 def cell_of(trace: Trace, view: View) -> Cell:
-    """(row, column) in its maps of the cell that a View has chosen, one of them None where a token is, both where there is none."""
+    """Where in its maps the cell is that a View has chosen, (row, column): one None where a token is chosen, both where nothing is."""
     query, key = view.cell or (None, None)
     sight, (L, S) = trace.tokens.sight, trace.probabilities.shape[2:]
     if sight is not None:
@@ -82,7 +82,7 @@ def cell_of(trace: Trace, view: View) -> Cell:
 
 
 def place_of(trace: Trace, view: View, choice: Choice) -> tuple[int, int]:
-    """(query, key) in the whole sequence of the cell of a Choice: of a block the one that the View names, else the one in its middle."""
+    """Where in the whole sequence the cell of a Choice is, (query, key): of a block the one that the View names, else its middle."""
     sight, (query, key) = trace.tokens.sight, view.cell or (None, None)
 
     def place(side: int, block: int, named: int | None) -> int:

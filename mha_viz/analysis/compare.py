@@ -112,7 +112,7 @@ def largest_changes(a: Trace, b: Trace, item: int, heads: Sequence[int] | None =
 
 
 def output_change(a: Trace, b: Trace, item: int) -> tuple[float, float] | None:
-    """(how far a query's output vector moves from A to B, how long it is in A), each the mean over the queries that are real in both.
+    """How far a query's output vector moves from A to B, and how long it is in A, each the mean over the queries that are real in both.
 
     None where an output is not known, or cannot be compared, or no query of this item is real in both.
     """

@@ -137,7 +137,7 @@ def growth(
     layers: int = 1,
     points: int = 33,
 ) -> tuple[Int[np.ndarray, " P"], dict[int, Int[np.ndarray, " P"]]]:
-    """(lengths [P], heads → bytes [P]) of the cache from 0 to ``longest`` tokens, for each of these numbers of key heads."""
+    """How the cache grows: (lengths from 0 to ``longest``, the bytes at each, by these numbers of key heads)."""
     tokens = np.unique(np.linspace(0, longest, points).round().astype(int))
     kept = partial(cache_bytes, head_dim=head_dim, dtype=dtype, batch_size=batch_size, layers=layers)
     return tokens, {heads: np.array([kept(int(t), heads) for t in tokens]) for heads in kv_heads}
@@ -156,7 +156,7 @@ def difference(decoding: Decoding, trace: Trace, item: int | None = None) -> Dif
 
 
 def hint_difference(decoding: Decoding, item: int = 0) -> Float[np.ndarray, " T"]:
-    """[T] how far each step of one token would be off with ``is_causal=True`` in place of a mask, as ``difference`` measures it.
+    """How far each step of one token would be off with ``is_causal=True`` in place of a mask, as ``difference`` measures it.
 
     ``F.scaled_dot_product_attention`` aligns its causal mask at the top left: with one query, that query sees the first key alone
     (https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html). It is called here with the
@@ -188,7 +188,7 @@ def hint_difference(decoding: Decoding, item: int = 0) -> Float[np.ndarray, " T"
 
 
 def works(decoding: Decoding) -> tuple[Int[np.ndarray, " T"], Int[np.ndarray, " T"]]:
-    """(with the cache, without it), [T] each: the multiply-adds of each step, in which a step without it runs all tokens so far."""
+    """The multiply-adds of each step, (with the cache, without it): a step without it runs all tokens so far."""
     layer, extra = decoding.layer, len(decoding.layer.extra_keys)
     sizes = {
         "embed_dim": layer.embed_dim,

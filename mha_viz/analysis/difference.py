@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 def real_queries(trace: Trace, item: int) -> Bool[np.ndarray, " L"]:
-    """[L] bool: queries that are not padding and have a distribution, of finite numbers, in every head."""
+    """Which queries count: those that are not padding and have a distribution, of finite numbers, in every head."""
     lost = (trace.undefined | trace.nonfinite)[item].any(axis=0)  # [L]
     real: Bool[np.ndarray, " L"] = ~(trace.query_padding[item] | lost)
     return real
 
 
 def difference_from_average(trace: Trace, item: int) -> Float[np.ndarray, " H"]:
-    """[H]: how much each head differs from the average of the heads, from 0 (equal) to 1 (no key in common).
+    """How much each head differs from the average of the heads, from 0 (equal) to 1 (no key in common).
 
     The Jensen–Shannon divergence of a head's row from the average's row, in parts of ln 2; its mean over the real queries of one
     batch item. NaN where the item has no real query.

@@ -9,7 +9,7 @@ import numpy as np
 
 from mha_viz.analysis.layers import Traces, traces_of
 from mha_viz.analysis.norms import value_lengths, why_no_norms
-from mha_viz.analysis.statistics import Rows
+from mha_viz.analysis.rows import Rows
 from mha_viz.core.rules import Wrong, one_of, whole
 
 Measure = Literal["weight", "contribution"]

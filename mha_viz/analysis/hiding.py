@@ -44,7 +44,7 @@ def rules_of(trace: Trace) -> tuple[str, ...]:
 
 
 def hidden(trace: Trace, item: int, rules: Collection[str]) -> Bool[np.ndarray, "H L S"]:
-    """[H, L, S] bool: what these of the call's rules hide in one batch item, without the others."""
+    """What these of the call's rules hide in one batch item, without the others."""
     whole: Bool[np.ndarray, "H L S"] = trace.mask[item]
     if set(rules) == set(rules_of(trace)):
         return whole
@@ -108,7 +108,7 @@ def rules_hiding(mask: Mask, query: int, key: int) -> tuple[str, ...]:
 
 
 def leaving_no_key(trace: Trace, item: int) -> dict[tuple[str, ...], Bool[np.ndarray, "H L"]]:
-    """{rules: [H, L] bool}: the rows of one item that have no key left, by the smallest set of rules that takes all their keys.
+    """The rows of one item that have no key left, by the smallest set of rules that takes all their keys.
 
     Every rule of a set is needed: without it the row has a key. Of several smallest sets the first in the order of ``rules_of``.
     """

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def entropy_of(p: Float[np.ndarray, "... S"]) -> Float[np.ndarray, ...]:
-    """[...] nats: −Σ p log p over the last axis of probabilities ``p`` [..., S], with 0 · log 0 = 0."""
+    """Entropy in nats of rows of probabilities ``p``: −Σ p log p over the last axis, with 0 · log 0 = 0."""
     p = _single(p)
     logarithm = np.zeros_like(p)
     np.log(p, out=logarithm, where=p > 0)
@@ -20,7 +20,7 @@ def entropy_of(p: Float[np.ndarray, "... S"]) -> Float[np.ndarray, ...]:
 
 
 def jensen_shannon(p: Float[np.ndarray, "... S"], q: Float[np.ndarray, "... S"]) -> Float[np.ndarray, ...]:
-    """[...], 0 (equal) to 1 (no key in common): between the rows of ``p`` and ``q`` [..., S], in parts of its upper bound ln 2.
+    """The Jensen–Shannon divergence of rows of ``p`` and ``q``, in parts of its upper bound ln 2: 0 (equal) to 1 (no key in common).
 
     In nats it is H((p + q) / 2) − (H(p) + H(q)) / 2 with entropy H. J. Lin, Divergence measures based on the Shannon entropy, IEEE
     Transactions on Information Theory 37 (1991), equations 4.1 and 4.2 and theorem 3 with equal weights. Rounding may leave it below

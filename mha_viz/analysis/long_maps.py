@@ -195,8 +195,10 @@ def nothing(sight: Sight) -> Pooled:
 
 
 def open_in_sight(trace: Trace, item: int, head: int, query: int, key: int) -> tuple[Trace, Derivation]:
-    """(a Trace of one query and the keys around this one, the Derivation in it) of one cell of a long Trace: the number is made of its
-    whole row, and no other row is computed."""
+    """One cell of a long Trace opened: (a Trace of its query and the keys around this one, the Derivation in it).
+
+    The number is made of its whole row, and no other row is computed.
+    """
     row = trace_of_call(rows_of(trace, query, query + 1))
     row = changed(row, Intervention(trace.off)) if trace.off else row
     opened = open_number(row, item, head, 0, key)
@@ -217,7 +219,7 @@ def open_in_sight(trace: Trace, item: int, head: int, query: int, key: int) -> t
 
 
 def around(trace: Trace, view: View) -> tuple[Span, Span]:
-    """(rows, columns) of a window of at most SIDE a side around the chosen cell, or around the middle of a long map."""
+    """A window of at most SIDE a side around the chosen cell, or around the middle of a long map, as (rows, columns)."""
     _, _, L, S = trace.shape
     query, key = view.cell or (None, None)
 
@@ -230,8 +232,10 @@ def around(trace: Trace, view: View) -> tuple[Span, Span]:
 
 
 def looked_at(trace: Trace, view: View) -> tuple[int, Span | None, Span | None, bool]:
-    """(item, rows, columns, by norms): what of a long Trace a View has in sight, as far as there is so much of it; rows and columns None
-    for all of them."""
+    """What of a long Trace a View has in sight, as far as there is so much of it: (item, rows, columns, whether by norms).
+
+    Rows and columns are None for all of them.
+    """
     N, _, L, S = trace.shape
     rows, columns = within(view.rows, L), within(view.columns, S)
     return view.item if view.item < N else 0, rows, columns, view.weighting == "norms" and why_no_norms(trace) is None

@@ -75,7 +75,7 @@ def by_norms(trace: Trace) -> bool:
 
 
 def norm_weighted(trace: Trace) -> Float[np.ndarray, "N H L S"]:
-    """[N, H, L, S]: ‖weight · v Wᴼ_h‖, the length of what each cell adds to the output; NaN in undefined rows.
+    """The length of what each cell adds to the output, ‖weight · v Wᴼ_h‖; NaN in undefined rows.
 
     Kobayashi, Kuribayashi, Yokoi & Inui, Attention Is Not Only a Weight: Analyzing Transformers with Vector Norms, 2020, equation 5.
     The weights are those that ``trace.weights`` shows: after dropout, and of a head that was put off, what was put there. Raises
@@ -114,7 +114,7 @@ def _rows_by_norms(trace: Trace) -> dict[str, np.ndarray | None]:
 
 
 def lengths(vectors: Float[np.ndarray, "H R D"], out_weight: Float[np.ndarray, "E H*D"]) -> Float[np.ndarray, "H R"]:
-    """[H, R] float64: ‖x · Wᴼ_h‖ of vectors x [H, R, D] of each head, with ``out_weight`` Wᴼ [E, H·D], the output projection's.
+    """The lengths ‖x · Wᴼ_h‖ of ``vectors`` x of each head once they went through ``out_weight`` Wᴼ, in float64.
 
     As √(x G xᵀ) with G = Wᴼ_hᵀ Wᴼ_h [D, D], which takes no memory for the vectors of length E themselves.
     """
@@ -131,7 +131,7 @@ def lengths(vectors: Float[np.ndarray, "H R D"], out_weight: Float[np.ndarray, "
 
 
 def value_lengths(trace: Trace, item: int) -> Float[np.ndarray, "H S"]:
-    """[H, S] float64: ‖v_j · Wᴼ_h‖, how long what each key would add to the output is at a weight of 1. Needs v and Wᴼ.
+    """How long what each key would add to the output is at a weight of 1, ‖v_j · Wᴼ_h‖, in float64. Needs v and Wᴼ.
 
     f(x) of Kobayashi et al., Attention Is Not Only a Weight: Analyzing Transformers with Vector Norms, 2020, equation 4: the bias of
     the value projection is in it, that of the output projection belongs to no head and is not.
@@ -140,7 +140,7 @@ def value_lengths(trace: Trace, item: int) -> Float[np.ndarray, "H S"]:
 
 
 def head_outputs(trace: Trace, item: int) -> Float[np.ndarray, "H L D"]:
-    """[H, L, D]: what each head puts together, with dropout left out: where there is some, the probabilities times v."""
+    """What each head puts together, with dropout left out: where there is some, the probabilities times v."""
     import torch
 
     outputs: Float[np.ndarray, "H L D"]

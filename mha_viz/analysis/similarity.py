@@ -46,7 +46,7 @@ class HeadsLike:
 
 
 def head_distances(trace: Trace, item: int) -> Float[np.ndarray, "H H"]:
-    """[H, H] float64: the distance of every head from every other in batch item ``item``; NaN where it has no real query."""
+    """The distance of every head from every other in batch item ``item``, 0 to 1; NaN where it has no real query."""
     rows = trace.probabilities[item][:, real_queries(trace, item)]  # [H, R, S]
     H = len(rows)
     distances = np.zeros((H, H))
@@ -88,7 +88,7 @@ def heads_like(traces: Traces, trace: int, head: int, item: int, count: int = 10
 
 
 def _distances(row: Float[np.ndarray, "R S"], rows: Float[np.ndarray, "K R S"]) -> Float[np.ndarray, " K"]:
-    """[K]: the distances of one head's rows [R, S] from those of K heads [K, R, S], a few queries at a time."""
+    """The distances of one head's rows [R, S] from those of K heads [K, R, S], a few queries at a time."""
     R, S = row.shape
     step = max(AT_ONCE // max(S * len(rows), 1), 1)
     total = sum(

@@ -16,9 +16,9 @@ every head gives it exactly 0 (see ``trace_of_maps``).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -28,7 +28,7 @@ from mha_viz.analysis.causes import spans
 from mha_viz.analysis.difference import difference_from_average, real_queries
 from mha_viz.analysis.information import entropy_of
 from mha_viz.analysis.norms import head_outputs, lengths, out_weight, why_no_norms
-from mha_viz.analysis.parts import in_parts
+from mha_viz.analysis.rows import Rows
 from mha_viz.core.arrays import read_only
 from mha_viz.core.rules import one_of
 from mha_viz.core.tokens import Tokens
@@ -37,8 +37,6 @@ from mha_viz.core.trace import Trace
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int, Num
 
-
-HIDING = -10_000  # an added bias below this, −1e9 or the smallest float, is a hidden key spelled as a number
 
 _known: WeakKeyDictionary[Trace, dict[tuple[int, str], np.ndarray]] = (
     WeakKeyDictionary()
@@ -84,80 +82,6 @@ class ByRows(Statistic[Callable[["Rows"], Totals]]):
     def of(self, trace: Trace, item: int) -> Float[np.ndarray, " H"]:
         totals, counts = zip(*(self.function(rows) for rows in Rows.parts(trace, item)), strict=True)
         return divided(np.sum(totals, axis=0), np.sum(counts, axis=0))
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Rows of one ``item``'s real ``queries`` [R], all of them or some, whose names are in ``tokens``.
-
-    p [H, R, S] probabilities; seen [H, R, S] bool, the keys that a row may see; reachable [S without extra] bool, the positions that
-    any real query may see.
-    """
-
-    tokens: Tokens
-    item: int
-    queries: Int[np.ndarray, " R"]
-    p: Float[np.ndarray, "H R S"]
-    seen: Bool[np.ndarray, "H R S"]
-    reachable: Bool[np.ndarray, " S-extra"]
-
-    @classmethod
-    def of(cls, trace: Trace, item: int, heads: slice = slice(None)) -> Rows:
-        """All rows of these ``heads``, a slice of them, at once."""
-        queries = np.flatnonzero(real_queries(trace, item))  # [R]
-        return cls._of(trace, item, heads, queries, _reachable(trace, item))
-
-    @classmethod
-    def parts(cls, trace: Trace, item: int) -> Iterator[Rows]:
-        """All rows of all heads, as many at once as are read at a time."""
-        queries, reachable = np.flatnonzero(real_queries(trace, item)), _reachable(trace, item)
-        for some in in_parts(queries, trace.probabilities[item, :, 0].size):
-            yield cls._of(trace, item, slice(None), some, reachable)
-
-    @classmethod
-    def _of(
-        cls, trace: Trace, item: int, heads: slice, queries: Int[np.ndarray, " R"], reachable: Bool[np.ndarray, " S-extra"]
-    ) -> Rows:
-        return cls(
-            trace.tokens,
-            item,
-            queries,
-            trace.probabilities[item, heads][:, queries],
-            _seen(trace, item, heads, queries),
-            reachable,
-        )
-
-    @cached_property
-    def choice(self) -> Bool[np.ndarray, "H R"]:
-        """[H, R] bool: rows that see more than one key."""
-        several: Bool[np.ndarray, "H R"] = self.seen.sum(axis=-1) > 1
-        return several
-
-    @property
-    def num_keys(self) -> int:
-        """How many columns are positions, the extra ones not."""
-        return len(self.reachable)
-
-    @property
-    def position(self) -> Int[np.ndarray, " R"] | None:
-        """[R] the key at which each query stands; None where queries and keys share no positions."""
-        return None if self.tokens.positions is None else self.tokens.positions[self.queries]
-
-
-def _seen(trace: Trace, item: int, heads: slice, queries: Int[np.ndarray, " R"]) -> Bool[np.ndarray, "H R S"]:
-    """[H, R, S] bool: the keys that these queries may see in these heads, a slice of them."""
-    seen = ~trace.mask[item, heads][:, queries]  # [H, R, S]
-    if trace.mask_bias is not None:
-        seen &= trace.mask_bias[item, heads][:, queries] > HIDING
-    return seen
-
-
-def _reachable(trace: Trace, item: int) -> Bool[np.ndarray, " S-extra"]:
-    """[S without extra] bool: positions that any real query may see."""
-    queries, found = np.flatnonzero(real_queries(trace, item)), np.zeros(trace.num_positions, bool)
-    for some in in_parts(queries, trace.probabilities[item, :, 0].size):
-        found |= _seen(trace, item, slice(None), some)[..., : trace.num_positions].any(axis=(0, 1))
-    return found
 
 
 def entropy(rows: Rows) -> Totals:
@@ -240,7 +164,7 @@ def induction(rows: Rows) -> Totals:
 
 
 def contribution(trace: Trace, item: int) -> Float[np.ndarray, " H"]:
-    """[H], their sum 1: the length of what a head adds to the output, ‖Σ p v · Wᴼ_h‖, mean over rows, as a share of all heads'.
+    """The length of what a head adds to the output, ‖Σ p v · Wᴼ_h‖, mean over rows, as a share of all heads'; their sum is 1.
 
     Wᴼ_h are the columns of the output projection that belong to head h; its bias belongs to none. Lengths say nothing of
     directions: what two heads add can cancel out. Norms in place of weights: Kobayashi et al., Attention Is Not Only a Weight:
@@ -325,10 +249,12 @@ STATISTICS: dict[str, AtOnce | ByRows] = {
 
 
 def statistic(trace: Trace, item: int, name: str) -> Float[np.ndarray, " H"]:
-    """[H]: the statistic ``name`` of STATISTICS of every head over the real queries of batch item ``item``; NaN where it has no
-    meaning: so in a head that is off (zero), which gives no weight, though it still contributes nothing, 0. Raises Wrong for a name
-    that there is not. Computed once for each Trace: read-only. Of a Trace that shows what is in sight of a longer one it is what ``know``
-    was told."""
+    """The statistic ``name`` of every head over the real queries of batch item ``item``; NaN where it has no meaning.
+
+    A head that is off (zero) gives no weight: it has a contribution, 0, and no other value. A Trace that shows what is in sight of a
+    longer one has the values that ``know`` was told. Each is computed once for a Trace, and read-only. Raises Wrong for a name that
+    there is not.
+    """
     known = _known.setdefault(trace, {})
     if trace.tokens.sight is not None and (item, name) not in known:
         return np.full(trace.undefined.shape[1], np.nan)
@@ -345,7 +271,7 @@ def know(trace: Trace, item: int, values: Mapping[str, Float[np.ndarray, " H"]])
 
 
 def _meant(trace: Trace, name: str, values: Float[np.ndarray, " H"]) -> Float[np.ndarray, " H"]:
-    """[H], read-only: these ``values`` of a statistic where it has a meaning, of heads that are off (zero) contribution alone."""
+    """Read-only, these ``values`` of a statistic where it has a meaning, of heads that are off (zero) contribution alone."""
     if name != "contribution":
         values = np.where(np.isin(np.arange(len(values)), silent(trace)), np.nan, values)
     return read_only(values)
@@ -434,7 +360,7 @@ def _weight_on(rows: Rows, key: Int[np.ndarray, " R"], counts: Bool[np.ndarray, 
 
 
 def _sum(values: Float[np.ndarray, "H R"], counts: Bool[np.ndarray, "H R"]) -> Totals:
-    """[H] each: the sum over R of [H, R] where ``counts`` [H, R], and how many do."""
+    """The sum over rows where ``counts``, and how many do."""
     return values.sum(axis=1, where=counts, dtype=np.float64), counts.sum(axis=1)
 
 
@@ -443,6 +369,6 @@ def _nothing(rows: Rows) -> Totals:
 
 
 def divided(total: Float[np.ndarray, " H"], count: Num[np.ndarray, " H"]) -> Float[np.ndarray, " H"]:
-    """[H]: total / count, NaN where nothing counts."""
+    """total / count, NaN where nothing counts."""
     quotient: Float[np.ndarray, " H"] = np.divide(total, count, out=np.full(len(total), np.nan), where=count > 0)
     return quotient

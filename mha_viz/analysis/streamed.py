@@ -12,7 +12,8 @@ import numpy as np
 import torch
 
 from mha_viz.analysis.norms import lengths, why_no_norms
-from mha_viz.analysis.statistics import HIDING, STATISTICS, ByRows, Rows, divided
+from mha_viz.analysis.rows import HIDING, Rows
+from mha_viz.analysis.statistics import STATISTICS, ByRows, divided
 from mha_viz.core.attend import call_of
 from mha_viz.settings.view import ORDERS
 
@@ -77,7 +78,7 @@ class Streamed:
 
     @property
     def values(self) -> dict[str, Float[np.ndarray, " H"]]:
-        """[H] by name, once the rows of all heads have gone by; NaN where a statistic has no meaning."""
+        """What each statistic says of each head, by name, once the rows of all have gone by; NaN where it has no meaning."""
         H = len(self.added)
         found = {name: np.array([divided(*self.sums[head][name])[0] for head in range(H)]) for name in STREAMED}
         usable = np.isfinite(self.added).all() and self.added.any()
@@ -92,7 +93,7 @@ class Streamed:
         return allowed, real
 
     def _reachable(self) -> Bool[np.ndarray, " S-extra"]:
-        """[S without extra] bool: positions that any real query may see. From the last query on: of causal ones it sees the most."""
+        """Positions that any real query may see. From the last query on: of causal ones it sees the most."""
         mask = self.mask
         found, L = np.zeros(mask.num_keys, bool), mask.num_queries
         most = np.ones(mask.num_keys, bool) if mask.padded is None else ~mask.padded[0]
@@ -127,11 +128,11 @@ class Apart:
 
     @property
     def values(self) -> Float[np.ndarray, " H"]:
-        """[H]: the difference from the average, 0 to 1, once all rows have gone by; NaN where no row is real."""
+        """Each head's difference from the average, 0 to 1, once all rows have gone by; NaN where no row is real."""
         values: Float[np.ndarray, " H"] = np.clip(divided(self.sums / np.log(2), np.full(self.H, self.count)), 0, 1)
         return values
 
 
 def _entropy(p: Float[Tensor, "R S"]) -> Float[Tensor, " R"]:
-    """[R] nats of rows p [R, S]. torch.special.entr takes three times as long."""
+    """Entropy of rows, in nats. torch.special.entr takes three times as long."""
     return -(p * p.clamp(min=torch.finfo(p.dtype).tiny).log()).sum(dim=-1)

@@ -29,8 +29,9 @@ class Check:
 
 
 def head_parts(trace: Trace, item: int, query: int) -> Float[np.ndarray, "parts E"]:
-    """[H, E], or [H + 1, E] with the bias of the output projection last: what each head brings to the output row of ``query``, in
-    float64. Concat(head_0, …) W^O = Σ head_h W^O_h, with W^O_h the D rows of W^O that meet head h: to concatenate and mix is to sum."""
+    """What each head brings to the output row of ``query``, [H, E] in float64; [H + 1, E] with the bias of the output projection last.
+
+    Concat(head_0, …) W^O = Σ head_h W^O_h, with W^O_h the D rows of W^O that meet head h: to concatenate and mix is to sum."""
     assert trace.out_proj is not None  # an output is known
     weight, bias = trace.out_proj  # [E, H·D], [E] or None
     H, D = trace.head_outputs.shape[1], trace.head_outputs.shape[3]

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mha_viz import Batch, Layer, Settings, Trace, Wrong, attend, synthetic
-from mha_viz.analysis.statistics import HIDING, STATISTICS, statistic, why_not
+from mha_viz.analysis.rows import HIDING
+from mha_viz.analysis.statistics import STATISTICS, statistic, why_not
 from mha_viz.core.attend import trace_of_call
 from mha_viz.core.call import Call
 from mha_viz.core.intervention import Intervention, changed

@@ -193,7 +193,7 @@ def apart(
     among: Bool[np.ndarray, "N H L"],
     dtype: Dtype | None = None,
 ) -> tuple[float, float]:
-    """(how far two right ways to compute are apart, how far they may be), ``among`` these rows [N, H, L] of the Trace.
+    """How far two right ways to compute are apart, and how far they may be, ``among`` these rows of the Trace.
 
     ``measure(rows)`` is how far they are apart in some of them, None where nothing is left to compare. How far they may be is
     ``rounding``, but where a mask adds a large finite number to all that a query may see, as −10,000 or the smallest of float16: it

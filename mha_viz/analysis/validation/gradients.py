@@ -87,7 +87,7 @@ def mixed(
     added: Float[Tensor, "N H L S"],
     scale: float,
 ) -> Float[Tensor, "N L H D"]:
-    """[N, L, H, D] tensor: softmax(scale · q kᵀ + added) v, grouped key and value heads seen by their groups."""
+    """softmax(scale · q kᵀ + added) v, grouped key and value heads seen by their groups."""
     import torch
 
     groups = q.shape[1] // k.shape[1]

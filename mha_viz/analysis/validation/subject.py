@@ -78,17 +78,17 @@ class Subject:
 
     @property
     def nonfinite(self) -> Bool[np.ndarray, "N H L"]:
-        """[N, H, L] bool: rows that are not finite because of what came in; those that are so for another reason are not excused."""
+        """Rows that are not finite because of what came in; those that are so for another reason are not excused."""
         return self.trace.nonfinite if self.origin is not None else np.zeros(self.trace.undefined.shape, bool)
 
     @property
     def real(self) -> Bool[np.ndarray, "N L"]:
-        """[N, L] bool: queries that are no padding."""
+        """Queries that are no padding."""
         return ~self.trace.query_padding
 
     @property
     def attended(self) -> tuple[Layer, Batch]:
-        """(layer, batch); raises Cannot where the Trace has none."""
+        """The layer and its batch; raises Cannot where the Trace has none."""
         self._check_whole()
         if self.trace.layer is None or self.trace.batch is None:
             raise Cannot("What went into the layer and its input projections are not known here: only what came out of them.")
@@ -104,14 +104,14 @@ class Subject:
 
     @property
     def mask(self) -> Bool[np.ndarray, "N H L S"]:
-        """[N, H, L, S] bool, True where a query may not attend; raises Cannot where only zeros in the weights tell of a mask."""
+        """True where a query may not attend; raises Cannot where only zeros in the weights tell of a mask."""
         if not self.trace.has("q", "k"):
             raise Cannot("The attention weights alone are known here: which keys a mask hid, they do not say.")
         return self.trace.mask
 
     @property
     def padded(self) -> Bool[np.ndarray, "N S"]:
-        """[N, S] bool: keys that are hidden as padding, extra columns included; raises Cannot where there are none."""
+        """Keys that are hidden as padding, extra columns included; raises Cannot where there are none."""
         N, S = len(self.trace.weights), self.trace.weights.shape[3]
         hidden = np.zeros((N, S), bool)
         rules, batch = self.trace.rules, self.trace.batch
@@ -149,7 +149,7 @@ class Subject:
         return self.trace.layer is not None and self.trace.batch is not None
 
     def added(self) -> Float64[np.ndarray, "N H L S"]:
-        """[N, H, L, S] float64: what the masks add to the scores, −∞ where they hide."""
+        """What the masks add to the scores, −∞ where they hide."""
         bias = 0 if self.trace.mask_bias is None else self.trace.mask_bias.astype(np.float64)
         return np.where(self.mask, -np.inf, bias)
 
@@ -167,7 +167,7 @@ class Subject:
         return self.attend(layer, replace(batch, **changed), dtype=dtype or self.dtype)
 
     def replaced(self, where: Bool[np.ndarray, "N S"]) -> tuple[Trace, Bool[np.ndarray, "N L"]]:
-        """(the Trace in which the tokens ``where`` [N, S] hold other, larger numbers; [N, L] bool, the rows that ask what they asked).
+        """The Trace in which the tokens ``where`` hold other, larger numbers, and which rows ask what they asked.
 
         In self-attention a token asks as well as it is read.
         """
@@ -205,7 +205,7 @@ class Subject:
     def run_module(
         self, *, dtype: Dtype = "float32", batch_first: bool = True, need_weights: bool = True, fast: bool = False
     ) -> tuple[Float[np.ndarray, "N L E"], Float[np.ndarray, "N H L S"] | None]:
-        """(output [N, L, E], weights [N, H, L, S] or None) of PyTorch's own module in eval mode, as NumPy; ``fast`` without gradients."""
+        """Output and weights of PyTorch's own module in eval mode, as NumPy; ``fast`` without gradients."""
         import torch
 
         layer, batch = self.attended
