@@ -15,24 +15,24 @@ class Even(Ruled):
     sees: str = ruled("all", choice("all", "past"))
 
 
-class EvenKind(Kind):
+class EvenKind(Kind[Even]):
     name = "even"
     title = "even maps"
     settings = Even
 
-    def called(self, settings):
+    def called(self, settings: Even) -> str:
         return f"even maps of {settings.length}"
 
-    def open(self, settings):
-        seen = np.ones((settings.length,) * 2)
+    def open(self, settings: Even) -> Source:
+        seen = np.ones((settings.length,) * 2, np.float32)
         seen = np.tril(seen) if settings.sees == "past" else seen
         weights = (seen / seen.sum(axis=1, keepdims=True))[None, None]  # [1, 1, L, L]
-        return Source(self.called(settings), (trace_of_maps(np.float32(weights)),), settings)
+        return Source(self.called(settings), (trace_of_maps(weights),), settings)
 
-    def masks(self, settings):
+    def masks(self, settings: Even) -> list[str]:
         return ["only the past"] if settings.sees == "past" else []
 
-    def versions(self, settings):
+    def versions(self, settings: Even) -> dict[str, str]:
         return {"model": "none: even maps", "tokenizer": "none", "generation": NOT_GENERATED}
 
 

@@ -18,8 +18,11 @@ class EvenPanel(Panel):
 '''
 POSTER = '''"""The average of all heads, larger."""
 
-from mha_viz.figures.parts import ALL
+from mha_viz.figures.parts import ALL, Parts
+from mha_viz.figures.piece import Spec
+from mha_viz.figures.theme import ThemeName
 from mha_viz.views.base import MAPS, PARTS, Naming, OfAttention
+from mha_viz.views.shown import Shown
 
 
 class Poster(OfAttention):
@@ -34,18 +37,18 @@ class Poster(OfAttention):
     whole = False
     maps = True
 
-    def draw(self, shown, theme="light", width=1104, parts=ALL):
+    def draw(self, shown: Shown, theme: ThemeName = "light", width: int = 1104, parts: Parts = ALL) -> Spec:
         from mha_viz.figures import heads
 
         return heads.average(shown.trace, shown.view, theme, width, parts)
 
-    def describe(self, shown):
+    def describe(self, shown: Shown) -> str:
         return "A poster of the average of all heads."
 
-    def caption(self, shown):
+    def caption(self, shown: Shown) -> str:
         return "Attention, the average of all heads for a wall"
 
-    def heads(self, shown):
+    def heads(self, shown: Shown) -> list[int | None]:
         return shown.average
 
 
@@ -90,7 +93,7 @@ WALKS = {
         "mha_viz/views/poster.py": POSTER,
         "mha_viz/views/__init__.py": [
             before("from mha_viz.views.profile", "from mha_viz.views.poster import POSTER"),
-            after("LISTED = (", "    POSTER,"),
+            after("LISTED: tuple[OfAttention | OfResults[Any], ...] = (", "    POSTER,"),
         ],
     },
     "Add a page": {

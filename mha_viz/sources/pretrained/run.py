@@ -154,7 +154,7 @@ def _read(loaded: Loaded, encoded: Encoded, lines: Sequence[str]) -> Reading:
 
 def word_starts(
     encoded: Encoded, items: Sequence[int], places: Sequence[Places]
-) -> tuple[list[Int[np.ndarray, " W"]], list[list[str]]]:
+) -> tuple[list[Int[np.ndarray, " _"]], list[list[str]]]:
     """(first positions, texts) of the words of each item among its ``places``: as many texts for each, padding where one has fewer.
 
     There may be more positions than texts: padding that is not needed. Raises Wrong where there is not enough.

@@ -38,7 +38,7 @@ def taken(trace: Trace, items: Sequence[int], places: Sequence[Int[np.ndarray, "
     return trace_of_call(replace(call, q=q, k=k, v=v, mask=_mask(call.mask, chosen, at, columns), tokens=tokens))
 
 
-def joined(trace: Trace, starts: Sequence[Int[np.ndarray, " W"]], texts: Sequence[Sequence[str]]) -> Trace:
+def joined(trace: Trace, starts: Sequence[Int[np.ndarray, " _"]], texts: Sequence[Sequence[str]]) -> Trace:
     """The Trace of the words of a self-attention: rows averaged, columns summed; its maps alone, since a word has no q or k.
 
     ``texts`` are, per item, those of its W words, and ``starts`` the first positions of these and of what is left out after them.
