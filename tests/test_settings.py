@@ -1,6 +1,7 @@
 """Settings and View: checked on the way in, and spelled in an address and in JSON without loss."""
 
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -10,6 +11,18 @@ from hypothesis import strategies as st
 
 from mha_viz.core.rules import Wrong
 from mha_viz.settings import Display, Settings, View, from_address, from_json, read_mask, to_address, to_json
+from mha_viz.settings.rules import (
+    Ruled,
+    anything,
+    choice,
+    choices_of,
+    holds_texts,
+    is_optional,
+    optional,
+    probability,
+    ruled,
+    type_of,
+)
 from mha_viz.settings.spelling import display_from_address
 
 WORDS = "the cat sat\nhello"
@@ -274,3 +287,25 @@ def test_an_embed_dim_is_offered_that_the_heads_divide(embed_dim, num_heads, rig
         Settings(embed_dim=embed_dim, num_heads=num_heads)
     assert caught.value.nearest == ({"embed_dim": right},)
     assert Settings(embed_dim=right, num_heads=num_heads).embed_dim == right
+
+
+@pytest.mark.parametrize("name", ["order", "cache_dtype", "language", "padding_side"])
+def test_what_an_address_says_of_a_choice_stays_text(name):
+    """Whatever its choices are called: that of “float32” is no number."""
+    *_, notes = display_from_address({name: "16"}, Settings)
+    (wrong,) = notes
+    assert (wrong.argument, wrong.value) == (name, "16")
+
+
+def test_a_field_says_what_it_holds_also_where_annotations_are_texts():
+    @dataclass(frozen=True)
+    class Late(Ruled):
+        few: "Literal['a', 'b'] | None" = ruled(None, optional(choice("a", "b")))
+        part: "float" = ruled(0.5, probability)
+        names: "tuple[str, ...]" = ruled((), anything)
+        counted: "tuple[int, ...] | None" = ruled(None, anything)
+
+    assert [type_of(Late, name) for name in ("few", "part", "names", "counted")] == [str, float, tuple, tuple]
+    assert [is_optional(Late, name) for name in ("few", "part", "names", "counted")] == [True, False, False, True]
+    assert [holds_texts(Late, name) for name in ("few", "part", "names", "counted")] == [False, False, True, False]
+    assert choices_of(Late, "few") == ("a", "b") and choices_of(Late, "part") is None

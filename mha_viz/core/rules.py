@@ -6,7 +6,7 @@ import math
 import operator
 from collections.abc import Iterable, Mapping, Sequence, Set
 from types import UnionType
-from typing import Any, SupportsIndex, TypeAlias, TypeVar, overload
+from typing import Any, TypeAlias, TypeVar, overload
 
 import numpy as np
 
@@ -62,7 +62,7 @@ def _told(argument: str, value: object) -> str:
     return f"{argument} = {text if len(text) <= 60 else text[:57] + '…'}"
 
 
-def whole(argument: str, value: object, least: int, most: int | None = None) -> int:
+def whole(argument: str, value: Any, least: int, most: int | None = None) -> int:
     """``value`` as an int between ``least`` and ``most``; raises Wrong otherwise. True, 4.0 and "4" are not whole numbers.
 
     >>> whole("num_heads", 4, 1)
@@ -72,7 +72,7 @@ def whole(argument: str, value: object, least: int, most: int | None = None) -> 
     mha_viz.core.rules.Wrong: num_heads = 4.0: must be a whole number, 1 or more. Nearest right: num_heads = 4.
     """
     try:
-        number = operator.index(value) if isinstance(value, SupportsIndex) and not isinstance(value, bool) else None
+        number = None if isinstance(value, bool) else operator.index(value)
     except TypeError:
         number = None
     bounds = f"a whole number, {least} or more" if most is None else f"a whole number from {least} to {most}"
