@@ -105,6 +105,14 @@ def test_pointing_says_what_a_cell_is_and_a_click_goes_to_its_token(decoding):
     eventually(lambda: person.query() == {"seed": str(settings.seed), "token": "15"})
 
 
+def test_timing_stops_when_somebody_says_so(decoding):
+    person, _ = decoding
+    person.widget("time_both").locator("button").filter(visible=True).click()
+    person.widget("stop_timing").locator("button").filter(visible=True).click()
+    person.sees("[data-testid=stMain]", "Time both again")
+    person.sees("[data-testid=stMain]", "Stopped at ")
+
+
 def test_from_page_to_page_with_what_is_set_and_back(person):
     person.go()
     person.type("seed", "11")
