@@ -17,7 +17,7 @@ from mha_viz.settings import POOLINGS, View, parsed
 
 POOLING_WORDS = {"max": "its largest weight", "mean": "its mean"}
 KEPT = 4  # layers, batch items and parts of a map that a session keeps the maps of, a few MB each
-SLICE = 1.0  # seconds after which what is there is drawn
+SLICE = 1.0  # seconds after which what is there is drawn: oftener, and a browser that draws more slowly hears no press of Stop
 MAPS = "maps"
 FIRST = 0.25  # seconds before somebody is told that a first head takes time
 
@@ -117,17 +117,17 @@ def go_on(place):
     st.session_state.whole_page = False
     if not missing:
         return
-    maps, before = missing[0], told(missing[0])
+    maps = missing[0]
     now = task.task(MAPS)
     if now is None or now.steps is None:
         now = task.begin(MAPS, task.Done(1), coming(), resumes=True)
     with place, st.container(horizontal=True, vertical_alignment="center", key="long_progress"):
-        bar = st.progress(maps.done, before)
+        bar = st.progress(maps.done, told(maps))
         task.stop_or_go(MAPS)
 
     def enough():
-        bar.progress(maps.done, before)
-        return maps.complete or told(maps) != before
+        bar.progress(maps.done, told(maps))
+        return maps.complete
 
     if now.going:
         now.run(SLICE, enough)

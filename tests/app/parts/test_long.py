@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from streamlit.runtime.caching import clear_session_resource_cache
 
+from mha_viz.app.parts import long
 from mha_viz.app.parts.long import coming
 from mha_viz.app.task import Done, Task
 from mha_viz.core.attend import trace_of_call
@@ -59,6 +60,15 @@ def test_somebody_stops_and_goes_on(monkeypatch):
     monkeypatch.setattr(long_maps, "pooling", None)  # what is there is not computed again
     at.run()
     assert not at.exception and heads(at) == EVERY
+
+
+def test_however_fast_heads_come_a_browser_has_time_to_draw_them(monkeypatch):
+    """A picture for each head would keep it too busy to hear a press of Stop."""
+    drawn, go_on = [], long.go_on
+    monkeypatch.setattr(long, "SLICE", 1000)
+    monkeypatch.setattr(long, "go_on", lambda place: (drawn.append(True), go_on(place)))
+    assert heads(opened(**SIZE, seed="131")) == EVERY
+    assert len(drawn) <= 3
 
 
 def test_rows_and_columns_can_be_typed():
