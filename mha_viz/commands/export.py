@@ -1,17 +1,27 @@
 """``export``: figures, numbers and code for documents."""
 
+from __future__ import annotations
+
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mha_viz.commands.options import whole_number
 from mha_viz.core.rules import Wrong
 from mha_viz.views import VIEWS
 from mha_viz.views.base import PARTS
 
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from mha_viz.export.figure import Figure
+
+
 ABOUT = "write a figure, its numbers or its code to a file; or all the figures of a document"
 
 
-def options(parser):
+def options(parser: ArgumentParser) -> None:
     what = parser.add_argument_group("of what (default: the tutorial's layer)")
     what.add_argument("--settings", metavar="FILE", help="settings as JSON")
     what.add_argument("--address", metavar='"?…"', help="the address of a page; beside a file, how that is shown")
@@ -43,7 +53,7 @@ def options(parser):
     parser.add_argument("--check", action="store_true", help="of a batch: make nothing, and say which files are out of date")
 
 
-def run(given):
+def run(given: Namespace) -> int:
     """Write each file and say so; or say which files of a batch are out of date, and then 1."""
     from mha_viz.export.figure import figure_of, read_figures
 
@@ -63,7 +73,7 @@ def run(given):
     return make([figure_of(values)])
 
 
-def make(figures, batch=None):
+def make(figures: Sequence[Figure], batch: str | None = None) -> int:
     from mha_viz.export.lock import kept_lock, recorded, write_lock
     from mha_viz.export.make import write
 
@@ -80,7 +90,7 @@ def make(figures, batch=None):
     return 0
 
 
-def check(batch, figures):
+def check(batch: str, figures: Sequence[Figure]) -> int:
     from mha_viz.export.lock import read_lock, stale
     from mha_viz.export.make import spec_of
 

@@ -1,13 +1,19 @@
 """Kinds of options that several commands have."""
 
+from __future__ import annotations
+
 from argparse import ArgumentTypeError
+from typing import TYPE_CHECKING
 
 from mha_viz.core.rules import Wrong
 from mha_viz.core.typed_number import meant, read_number
 from mha_viz.settings import start
 
+if TYPE_CHECKING:
+    from pathlib import Path
 
-def whole_number(text):
+
+def whole_number(text: str) -> int:
     """The whole number that ``text`` spells, as in a field of the app; argparse tells what this raises."""
     number = read_number(text)
     if isinstance(number, int):
@@ -17,7 +23,7 @@ def whole_number(text):
     raise ArgumentTypeError(f"{text!r} is no whole number{advice}")
 
 
-def folder_to_write(out):
+def folder_to_write(out: Path | None) -> Path:
     """The folder that --out names, ready to be written into; without it, the checkout's data.
 
     Raises Wrong for a folder that cannot be written into, and where the package is installed, whose data stay as they are, for none.

@@ -1,16 +1,27 @@
 """``profile``: time, memory and work of attention by length and head count."""
 
+from __future__ import annotations
+
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mha_viz.core.rules import Wrong
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from mha_viz.studies.profile_results import Results
+    from mha_viz.studies.profiling import Point
+
 
 ABOUT = "measure time, peak memory and work of attention by length and head count, on this machine"
 
 
-def options(parser):
+def options(parser: ArgumentParser) -> None:
     from mha_viz.settings import spell
     from mha_viz.settings.profile import Profile
 
@@ -20,7 +31,7 @@ def options(parser):
     parser.add_argument("--json", action="store_true", help="write all numbers, with profile, machine, versions and command")
 
 
-def run(options):
+def run(options: Namespace) -> int:
     """Measure, say how far it is on stderr, print a table or JSON; what was measured is kept where somebody stops (status 130)."""
     from mha_viz.settings import parsed
     from mha_viz.settings.profile import Profile
@@ -39,14 +50,14 @@ def run(options):
     return status
 
 
-def text_of(path):
+def text_of(path: Path) -> str:
     try:
         return path.read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise Wrong("load", str(path), f"cannot be read: {error}.") from None
 
 
-def follow(results):
+def follow(results: Results) -> int:
     """Measure until all is done, or somebody stops."""
     from mha_viz.studies.profiling import SKIPPED, Pace, in_words, measure
 
@@ -54,7 +65,7 @@ def follow(results):
     try:
         for event in events:
             results.add(event)
-            if event.kind == SKIPPED:
+            if event.kind == SKIPPED and event.point is not None:
                 print(f"skipped: {point_of(event.point)}: {event.value}", file=sys.stderr, flush=True)
             left = pace.left(results.share)
             if left is not None and time.monotonic() - shown > 2:
@@ -68,15 +79,15 @@ def follow(results):
     return 0
 
 
-def heads_in_words(count):
+def heads_in_words(count: int) -> str:
     return f"{count} head{'s' if count > 1 else ''}"
 
 
-def point_of(point):
+def point_of(point: Point) -> str:
     return f"need_weights={point.need_weights}, {heads_in_words(point.num_heads)}, length {point.seq_len:,}"
 
 
-def told(results):
+def told(results: Results) -> Iterator[str]:
     """The lines of the table, of the exponents, and of what to think of them."""
     from mha_viz.core.memory import readable_size
     from mha_viz.studies.profile_results import exponent
@@ -88,16 +99,12 @@ def told(results):
         if row.skipped:
             yield f"{name}  skipped: {row.skipped}"
             continue
-        median, spread, rate = ("–",) * 3
-        if row.seconds:
-            low, high = row.spread
-            median, spread, rate = (
-                f"{row.median * 1e3:.3f} ms",
-                f"{low * 1e3:.3f}–{high * 1e3:.3f}",
-                f"{results.rate(row) / 1e9:.1f}",
-            )
+        seconds, ends, rate = row.median, row.spread, results.rate(row)
+        median = "–" if seconds is None else f"{seconds * 1e3:.3f} ms"
+        spread = "–" if ends is None else f"{ends[0] * 1e3:.3f}–{ends[1] * 1e3:.3f}"
+        gigaflops = "–" if rate is None else f"{rate / 1e9:.1f}"
         peak = "–" if row.peak is None else readable_size(row.peak)
-        yield f"{name}{median:>12}{spread:>19}{peak:>12}{readable_size(results.predicted(row)):>12}{rate:>9}"
+        yield f"{name}{median:>12}{spread:>19}{peak:>12}{readable_size(results.predicted(row)):>12}{gigaflops:>9}"
     yield ""
     for (weights, heads), line in results.lines(lambda row: row.median).items():
         power = exponent(line)

@@ -1,19 +1,27 @@
 """``run``: serve the app."""
 
+from __future__ import annotations
+
 import os
 import socket
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mha_viz.commands.options import whole_number
 from mha_viz.core.rules import Wrong
 from mha_viz.settings.environment import CLASS, FILE, MODELS_FOLDERS
 from mha_viz.settings.start import server_command
 
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from typing import NoReturn
+
+
 PORT, MOST = 8501, 65_535
 ABOUT = "serve the app on this machine and print its address"
 
 
-def options(parser):
+def options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "file", nargs="?", type=Path, help="a recording, weights, attention maps or a list of tokens to open in it"
     )
@@ -30,7 +38,7 @@ def options(parser):
     parser.add_argument("--class", dest="serves_class", action="store_true", help=about_class)
 
 
-def run(options):
+def run(options: Namespace) -> NoReturn:
     """Becomes the server; raises Wrong where the file cannot be opened, a folder is none or the port cannot be had, before one is
     started for it."""
     check_port(options.port)
@@ -51,7 +59,7 @@ def run(options):
     os.execv(command[0], command)
 
 
-def check_port(port):
+def check_port(port: int) -> None:
     """Raises Wrong for a number that is no port, and for one that cannot be served on, with the next that can."""
     if not 1 <= port <= MOST:
         raise Wrong("port", port, f"must be a whole number from 1 to {MOST}.", [{"port": PORT}])
@@ -61,7 +69,7 @@ def check_port(port):
         raise Wrong("port", port, f"cannot be served on: {refused}.", [{"port": free}] if free else [])
 
 
-def why_refused(port):
+def why_refused(port: int) -> str | None:
     try:
         socket.create_server(("localhost", port)).close()
     except OSError as error:

@@ -1,15 +1,22 @@
 """``validate``: check a layer and its input."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mha_viz.commands.options import whole_number
 from mha_viz.core.rules import Wrong
 
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+
 ABOUT = "check a layer and its input; the exit status is 1 if a check fails"
 
 
-def options(parser):
+def options(parser: ArgumentParser) -> None:
     about_file = "settings as JSON, a recording, weights or attention maps (default: the tutorial's layer)"
     parser.add_argument("file", nargs="?", type=Path, help=about_file)
     parser.add_argument(
@@ -22,7 +29,7 @@ def options(parser):
     )
 
 
-def run(options):
+def run(options: Namespace) -> int:
     """Run every check, print each as it is done and what else is to be known, or all as JSON; 1 if one fails."""
     from mha_viz.settings import Settings
     from mha_viz.sources.source import source, source_of_address, source_of_file

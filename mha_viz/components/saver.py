@@ -1,9 +1,12 @@
 """A picture saved by the browser as PNG or SVG, for a page whose picture is no live one."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import streamlit as st
 
+from mha_viz.components.live import Save
 from mha_viz.figures.serial import to_json
 
 _HERE = Path(__file__).parent
@@ -15,7 +18,7 @@ _mount = st.components.v2.component(
 )
 
 
-def saver(save, *, key):
+def saver(save: Save, *, key: str) -> None:
     """Where this stands, what is saved is told. ``save`` is as ``live`` takes it, always with its "figure"; {"serial": 0} asks for nothing.
 
     A picture of Plotly's has to be on the page: it brings what draws this one.

@@ -1,5 +1,7 @@
 """Arrow keys and − and + for fields of numbers, in the browser: a field is Streamlit's for text, which has neither."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import streamlit as st
@@ -20,6 +22,6 @@ _mount = st.components.v2.component(
 )
 
 
-def stepper():
+def stepper() -> None:
     """Let every number field of the page be stepped through; once a page."""
     _mount(key="stepper")

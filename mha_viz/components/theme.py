@@ -1,5 +1,7 @@
 """The page from light to dark and back."""
 
+from __future__ import annotations
+
 import streamlit as st
 
 # Streamlit 1.67 keeps what a person chose in its menu under this name, by the path that the page was loaded from, and reads it there
@@ -15,6 +17,6 @@ _turn = st.components.v2.component(
 )
 
 
-def turn():
+def turn() -> None:
     """Load the page again at its address, dark where it is light, and light where it is dark."""
     _turn(key="turn_theme", data={"theme": "Light" if st.context.theme.type == "dark" else "Dark"})

@@ -1,5 +1,7 @@
 """How much room the browser has, for a figure that is no live picture."""
 
+from __future__ import annotations
+
 import streamlit as st
 
 from mha_viz.components.live import measured_width
@@ -27,7 +29,7 @@ _measure = st.components.v2.component(
 )
 
 
-def room(key):
+def room(key: str) -> int:
     """px that there are from side to side where this is called, a multiple of 8; the script, or the fragment around the call, runs
     again when that changes. Before the browser has told it is what a window of 1440 px has."""
     width = measured_width(key)

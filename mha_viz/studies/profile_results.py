@@ -231,10 +231,10 @@ def of_values(told: Any) -> Results:
         results = Results(profile)
         results.machine, results.made = machine_of(told), str(told["made"])
         results.others = float(_positive(told["others"]))
-        results.calibration = [_positive(one) for one in told["calibration"]]
+        results.calibration = [_seconds(one) for one in told["calibration"]]
         for one in told["measured"]:
             row = results._rows[Point(**one["point"])]
-            row.seconds = [_positive(value) for value in one["seconds"]]
+            row.seconds = [_seconds(value) for value in one["seconds"]]
             row.peak = None if one["peak"] is None else int(_positive(one["peak"]))
             row.skipped = None if one["skipped"] is None else str(one["skipped"])
     return results
@@ -262,6 +262,13 @@ def reading_results(told: object, command: str) -> Iterator[None]:
         why = f"there is no {error} in it" if isinstance(error, KeyError) else error
         rule = f"must hold what `python -m mha_viz {command}` wrote, and it does not: {why}."
         raise Wrong("results", str(told)[:40], rule) from None
+
+
+def _seconds(value: Any) -> float:
+    """``value`` as the time of a call, which is never 0: others are divided by it."""
+    if not _positive(value):
+        raise ValueError(f"{value} is no time that a call takes")
+    return _positive(value)
 
 
 def _positive(value: Any) -> float:

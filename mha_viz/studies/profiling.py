@@ -113,7 +113,7 @@ def why_skipped(profile: Profile, point: Point, available: int) -> str | None:
     return f"would take {call} beside {beside} of layer and input, and {may} may be used, half of what is free. {fits}"
 
 
-def measure(profile: Profile, start: Start = Worker, available: int | None = None) -> Iterator[Event]:
+def measure(profile: Profile, start: Start = Worker, available: int | None = None) -> Generator[Event, None, None]:
     """Events until every Point is measured: first what would not fit, then peaks, each in a fresh process, then times.
 
     Times are taken in turn, A B C A B C …, ``profile.repeats`` times after a turn that only warms up, so that what else the machine

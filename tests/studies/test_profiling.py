@@ -222,6 +222,8 @@ def test_results_are_kept_and_read(pretended):
         lambda told: told | {"calibration": [float("nan")]},
         lambda told: told | {"profile": told["profile"] | {"seq_len": [0]}},
         lambda told: told | {"calibration": [1e300]},
+        lambda told: told | {"calibration": [0, 0]},
+        lambda told: told | {"measured": [one | {"seconds": [0.0]} for one in told["measured"]]},
         lambda told: told | {"others": "many"},
         lambda told: told | {"measured": told["measured"][1:]},
         lambda told: told | {"measured": [one | {"seconds": 3} for one in told["measured"]]},
