@@ -138,7 +138,8 @@ class Run:
             if isinstance(module, modules.FAST):
                 self.lose(module, "its masks differ along torch.vmap, so its attention is not recorded.")
         except Exception as error:
-            reason = f"({type(error).__name__}: {_first_line(error)})"
+            said, *_ = str(error).splitlines() or ["no reason given"]
+            reason = f"({type(error).__name__}: {said})"
             if unfollowed is None:
                 self.lose(module, f"its attention could not be followed and is not recorded {reason}")
             elif self.wants(self.names[module]):
@@ -391,10 +392,6 @@ class Run:
             self.watch.begin(args, kwargs)
         self.step += 1
         self.operators.places.begin()
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or ["no reason given"])[0]
 
 
 def _of_torch(module: nn.Module) -> bool:
