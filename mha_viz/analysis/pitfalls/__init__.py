@@ -6,14 +6,13 @@ from mha_viz.analysis.pitfalls.basics import (
     heads_split_by_reshape,
     heads_that_do_not_divide,
 )
+from mha_viz.analysis.pitfalls.corners import top_left_and_bottom_right, window_off_by_one
 from mha_viz.analysis.pitfalls.masks import (
     causal_hint_without_mask,
     float_mask_of_zeros_and_ones,
     head_masks_in_wrong_order,
     ones_for_keep,
-    top_left_and_bottom_right,
     true_means_the_opposite,
-    window_off_by_one,
 )
 from mha_viz.analysis.pitfalls.nothing_left import causal_with_left_padding, every_key_masked, one_bad_row_and_all_gradients
 from mha_viz.analysis.pitfalls.pitfall import (
