@@ -257,7 +257,8 @@ def strip_labels(strip: Strip, origins: Float[np.ndarray, "T 2"], labels: Iterab
 def bar(place: Geometry, box: Box, scale: Scale, theme: Theme) -> Piece:
     """A colour bar: beside the maps, or below them where they are stacked."""
     length = box.width if place.stacked else box.height
-    return color_bar(box.x / place.width, 1 - box.y / place.height, length, place.stacked, scale, theme)
+    drawn = color_bar(box.x / place.width, 1 - box.y / place.height, length, place.stacked, scale, theme)
+    return drawn | {"tickmode": "array"}
 
 
 def legend(place: Geometry, theme: Theme) -> Piece:

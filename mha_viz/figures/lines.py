@@ -201,7 +201,7 @@ def _dots(points: Float[np.ndarray, "*K 2"], symbol: str, size: float, color: st
     """Marks at [..., 2] as one trace."""
     x, y = points.reshape(-1, 2).T.astype(np.float32)  # [K] each
     marker = {"symbol": symbol, "size": size, "color": color, "line": {"color": color, "width": thick}}
-    return quiet("markers", x, y, AXES, marker=marker)
+    return quiet("markers", x, y, marker=marker)
 
 
 def _texts(shown: Drawn, place: Place, theme: Theme) -> list[Piece]:
@@ -216,7 +216,7 @@ def _texts(shown: Drawn, place: Place, theme: Theme) -> list[Piece]:
         return []
     x, y, text, position, size, color = zip(*words, strict=True)
     at, font = (np.array(x, np.float32), np.array(y, np.float32)), {"size": size, "color": color}
-    return [quiet("text", *at, AXES, text=text, textposition=position, textfont=font, cliponaxis=False)]
+    return [quiet("text", *at, text=text, textposition=position, textfont=font, cliponaxis=False)]
 
 
 def _captions(shown: Drawn, place: Place, theme: Theme) -> Iterator[Word]:

@@ -55,9 +55,9 @@ def ground(
     }
 
 
-def quiet(mode: str, x: Points, y: Points, axes: Axes, **more: object) -> Piece:
+def quiet(mode: str, x: Points, y: Points, axes: Axes | None = None, **more: object) -> Piece:
     """A trace of lines, markers or text that does not answer the pointer and that the legend leaves out."""
-    place = {"x": x, "y": y, "xaxis": axes[0], "yaxis": axes[1]}
+    place: Piece = {"x": x, "y": y} | ({} if axes is None else {"xaxis": axes[0], "yaxis": axes[1]})
     return {"type": "scatter", "mode": mode, **place, "hoverinfo": "skip", "showlegend": False, **more}
 
 
@@ -89,7 +89,6 @@ def color_bar(x: float, y: float, length: float, lying: bool, scale: Scale, them
         "thickness": 14,
         "outlinewidth": 1,
         "outlinecolor": theme.line,
-        "tickmode": "array",
         "tickvals": values,
         "ticktext": texts,
         "tickfont": {"size": 13},
