@@ -12,6 +12,7 @@ from mha_viz.app import drawing
 from mha_viz.app.drawing import uninterrupted
 from mha_viz.app.fragment import fragment
 from mha_viz.app.page_list import LISTED, file_of
+from mha_viz.app.requests import keep_in_order
 from mha_viz.app.state import Looking, Place
 from mha_viz.app.task import end, going
 from mha_viz.components import stepper
@@ -37,6 +38,7 @@ def enter(page, follow=()):
 
     The fragments ``follow`` are drawn anew with any other one: they say something of what the others choose.
     """
+    keep_in_order()
     st.html(STYLE)
     come(page, (*follow, "pages") if page in OF_LAYER else follow)  # links between these say what is set
     drawing.begin()

@@ -1,0 +1,88 @@
+"""Requests that come faster than pages are drawn: a link that was clicked leads to its page, with what was typed before."""
+
+from types import SimpleNamespace
+
+import pytest
+from streamlit.proto.ClientState_pb2 import ClientState
+from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests, ScriptRequestType
+
+from mha_viz.app.requests import in_order
+
+PAGES = {"e": {"url_pathname": ""}, "s": {"url_pathname": "steps"}}
+
+
+class Server:
+    """What a session of Streamlit has of its requests; ``page`` is that of the last run, where no run goes on."""
+
+    def __init__(self, page=None):
+        self.requests, self._session_state, self._client_state = ScriptRequests(), {}, ClientState(page_script_hash=page or "")
+        self._scriptrunner = None if page else SimpleNamespace(_requests=self.requests)
+        self._pages_manager = SimpleNamespace(get_pages=lambda: PAGES)
+        self.heard = []
+
+    def ask(self, page, url, query="", fragment="", history=False, **values):
+        client = ClientState(page_script_hash=page, query_string=query, fragment_id=fragment, is_history_navigation=history)
+        client.context_info.url = f"http://localhost:8501/{url}"
+        for name, text in values.items():
+            client.widget_states.widgets.add(id=name, string_value=text)
+        in_order(Server.take)(self, client)
+
+    def take(self, client):
+        from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
+
+        self.heard.append(client)
+        how = {
+            name: getattr(client, name)
+            for name in ("query_string", "widget_states", "page_script_hash", "is_history_navigation")
+        }
+        self.requests.request_rerun(RerunData(**how, fragment_id=client.fragment_id or None))
+
+    @property
+    def waiting(self):
+        """(page, address, {widget: what it holds}, fragments) of the request that runs next."""
+        assert self.requests._state is ScriptRequestType.RERUN
+        data = self.requests._rerun_data
+        held = {widget.id: widget.string_value for widget in data.widget_states.widgets}
+        return data.page_script_hash, data.query_string, held, data.fragment_id_queue
+
+
+@pytest.mark.parametrize("fragment", ["", "picture"])
+def test_a_late_word_of_the_page_that_was_left_leads_back_to_none(fragment):
+    server = Server()
+    server.ask("s", "?seed=11", "seed=11")  # a link to Step by step
+    server.ask("e", "?seed=11", "seed=11&old=1", fragment, seed="12")  # the field that lost its focus
+    assert server.waiting == ("s", "seed=11", {"seed": "12"}, [])
+
+
+def test_what_was_typed_before_a_link_is_not_lost():
+    server = Server()
+    server.ask("e", "", "", "", seed="12", heads="8")
+    server.ask("s", "", "seed=11", "", heads="4")  # a browser tells of a page it leaves only what the next one has too
+    assert server.waiting == ("s", "seed=11", {"heads": "4", "seed": "12"}, [])
+
+
+def test_a_page_that_runs_already_stays_and_is_drawn_whole_for_who_threw_it_away():
+    server = Server()
+    server.ask("s", "", "seed=11")
+    server.requests.on_scriptrunner_ready()
+    server.ask("e", "", "", "picture")
+    assert server.requests._state is ScriptRequestType.CONTINUE, "a part of the page that was left is drawn no more"
+    server.ask("e", "", "")
+    assert server.waiting == ("s", "seed=11", {}, [])
+    assert server._session_state["told"], "nobody went back to that address"
+
+
+def test_a_page_that_was_drawn_before_the_browser_heard_of_it_stays():
+    server = Server("s")
+    server.ask("e", "", "")
+    assert server.waiting[0] == "s"
+
+
+@pytest.mark.parametrize(
+    ("page", "url", "history"), [("e", "", True), ("e", "steps", False), ("s", "steps", False), ("gone", "", False)]
+)
+def test_whoever_goes_to_a_page_gets_there(page, url, history):
+    """Back; a link of the page that is shown; a control of it; a page that this app does not have."""
+    server = Server("s")
+    server.ask(page, url, "seed=3", history=history)
+    assert server.waiting[:2] == (page, "seed=3") and not server._session_state
