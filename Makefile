@@ -1,22 +1,31 @@
 # make run: the app; make run ARGS="--class --port 8600" passes options on.  make models: what it needs for pretrained models, once.
-#  make test: every test.  make test-models: those that run such models.  make test-wheel: the package, built and installed elsewhere.
+#  make test: every test.  make check: those without a browser that are quick, for use while working.  make test-models: those that run such models.  make test-wheel: the package, built and installed elsewhere.
 #  make bench: the figures that the README quotes.  make pictures: its pictures.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 export OMP_WAIT_POLICY := PASSIVE
+# Some machines forbid it, and each process then compiles all it imports anew: a worker of pytest takes half as long again to begin.
+export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run models test test-models test-wheel bench pictures clean
+.PHONY: run models lint check test test-models test-wheel bench pictures clean
 
 run: $(VENV)/run.stamp
 	$(BIN)/python -m mha_viz run $(ARGS)
 
 # A file stays with one worker, which opens its pages once, and browsers come early: the end is for short files.
-test: $(VENV)/dev.stamp
+TESTS := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
+
+test: lint
+	$(TESTS) -n 3
+
+check: lint
+	$(TESTS) -n 2 -m "not slow and not browser"
+
+lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 models: $(VENV)/models.stamp
 

@@ -26,6 +26,14 @@ QUIET = [
 ]
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Whatever asks for a browser, itself or for what it is given, is marked so."""
+    for item in items:
+        if "chromium_path" in item.fixturenames:
+            item.add_marker("browser")
+
+
 @pytest.fixture(scope="session")
 def chromium_path():
     """Where Chromium is; skips where none is on the PATH, fails there if MHA_REQUIRE_BROWSER=1."""

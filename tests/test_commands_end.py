@@ -20,6 +20,8 @@ from mha_viz.core.whole_file import check_folder, whole_file
 from mha_viz.export.figure import FORMATS, PICTURES
 from mha_viz.studies.training import train, write
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 
 

@@ -10,6 +10,8 @@ import pytest
 
 from tests.walks import WALKS, take
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text()
 SEEN = """

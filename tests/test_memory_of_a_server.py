@@ -21,7 +21,10 @@ STREAMLIT = "from streamlit.web.cli import main; sys.argv[0] = 'streamlit'; main
 LARGE = "seq_len=2048&num_heads=16&embed_dim=512&batch_size=1&padding="
 PATIENCE = 30  # seconds until memory is back; sessions that could come back included
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="address space is limited as Linux does it")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="address space is limited as Linux does it"),
+]
 
 
 @contextlib.contextmanager

@@ -6,6 +6,8 @@ import pytest
 
 from tests.forked import Forked
 
+pytestmark = pytest.mark.slow
+
 ADDRESSES = [
     "seq_len=2048&num_heads=16&embed_dim=512&batch_size=1&padding=",
     "seq_len=1000&num_heads=8&embed_dim=64&batch_size=3&causal=1",

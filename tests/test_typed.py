@@ -82,6 +82,7 @@ def test_what_is_made_is_declared_as_its_fields_are(kind):
     assert known == [parameter.default for parameter in inspect.signature(kind).parameters.values()][-len(known) :]
 
 
+@pytest.mark.slow
 def test_editors_know_what_a_script_gets(tmp_path):
     said = checked(tmp_path, SCRIPT)
     assert "error" not in said, said
@@ -91,6 +92,7 @@ def test_editors_know_what_a_script_gets(tmp_path):
     assert "mha_viz.core.trace.Trace" in revealed[1] and "ndarray" in revealed[2] and "None" in revealed[3]
 
 
+@pytest.mark.slow
 def test_mistakes_are_seen_before_a_script_runs(tmp_path):
     said = checked(tmp_path, "import mha_viz as mv\n\n" + "\n".join(MISTAKES))
     for number, (line, code) in enumerate(MISTAKES.items(), 3):

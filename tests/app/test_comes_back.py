@@ -20,6 +20,8 @@ from mha_viz.recording import Recording
 from tests.conftest import ROOT, free_port, wait_until_healthy
 from tests.protocol import Session
 
+pytestmark = pytest.mark.slow
+
 SHORT, PATIENCE = 3, 30  # seconds that a session waits here, and a test at most
 SERVER = """
 import sys, threading, time

@@ -76,8 +76,10 @@ class Person:
         if folded.count():
             folded.click()
 
-    def point_at(self, tile, query, key):
+    def tip(self, tile, query, key):
+        """What stands beside the pointer over a cell. The page may still move away below it: then one points again."""
         self.page.mouse.move(*self.place(tile, query, key))
+        return self.page.locator(".mha-tip").inner_text()
 
     def click_cell(self, tile, query, key, picture="picture"):
         self.page.mouse.click(*self.place(tile, query, key, picture))

@@ -8,8 +8,6 @@ from mha_viz.settings import to_address
 from tests.browser.person import eventually
 from tests.browser.test_explore import FOLDED, follow, picture_is
 
-pytestmark = pytest.mark.browser
-
 
 def own_mask(person):
     person.click("masked")

@@ -10,8 +10,6 @@ from mha_viz.analysis.decoding import lengths
 from mha_viz.core.decode import decode
 from tests.browser.person import IDLE, Person, eventually
 
-pytestmark = pytest.mark.browser
-
 
 class Decoder(Person):
     PATH = "decode"

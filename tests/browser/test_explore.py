@@ -8,8 +8,6 @@ from mha_viz.analysis import choose
 from mha_viz.settings import to_address
 from tests.browser.person import eventually
 
-pytestmark = pytest.mark.browser
-
 FOLDED = "dropout, bias, extra keys, widths"
 WORDS = "the cat sat\nthe dog slept all day"
 
@@ -76,25 +74,23 @@ def test_hover_is_exact_in_every_tile(person, length):
         seen = weights.mean(axis=0) if head is None else weights[head]
         name = "average of 8 heads" if head is None else f"head {head}"
         for query, key in ((0, 0), (last, 0), (last, last), (length // 2, 1)):
-            person.point_at(tile, query, key)
-            tip = f"{name}\nquery {query} → key {key}\nweight {seen[query, key]:.6f}"
-            eventually(lambda tip=tip: person.page.locator(".mha-tip").inner_text() == tip)
+            told = f"{name}\nquery {query} → key {key}\nweight {seen[query, key]:.6f}"
+            eventually(lambda *cell, told=told: person.tip(*cell) == told, tile, query, key)
 
 
 def test_hover_names_what_a_cell_without_weight_is(person):
     follow(person, seq_len=5, padding=(2,), causal=True)
     tile = len(person.meta()["tiles"]) - 2
     for (query, key), look in {(1, 3): "masked", (4, 0): "padded"}.items():
-        person.point_at(tile, query, key)
-        person.sees(".mha-tip", look)
+        eventually(lambda *cell, look=look: look in person.tip(*cell), tile, query, key)
 
 
 def test_words_are_read_as_typed(person):
     follow(person, words="a <s> $5 the the", padding=())
     tile = len(person.meta()["tiles"]) - 2
     for key, token in enumerate(["a", "<s>", "$5", "the", "the"]):
-        person.point_at(tile, 1, key)
-        person.sees(".mha-tip", f"query 1 “<s>” → key {key} “{token}”")
+        told = f"query 1 “<s>” → key {key} “{token}”"
+        eventually(lambda *cell, told=told: told in person.tip(*cell), tile, 1, key)
     person.click_cell(tile, 1, 2)
     person.sees(".chosen", "query 1 “<s>” → key 2 “$5”")
     labels = person.page.locator(".mha-maps .x4tick text, .mha-maps .xtick text").all_text_contents()
@@ -212,8 +208,8 @@ def test_undefined_is_undefined_everywhere(person):
     follow(person, padding=(3,), causal=True, padding_side="left", cell=(1, 0))
     assert np.isnan(person.tiles()[:, :3]).all() and not np.isnan(person.tiles()[:, 3:]).any()
     assert "undefined" in person.text(".chosen") and "nan" not in person.text(".chosen")
-    person.point_at(len(person.meta()["tiles"]) - 2, 1, 0)
-    person.sees(".mha-tip", "undefined: no key left")
+    tile = len(person.meta()["tiles"]) - 2
+    eventually(lambda: "undefined: no key left" in person.tip(tile, 1, 0))
 
 
 @pytest.mark.parametrize(("width", "height", "scheme"), [(390, 844, "dark"), (1280, 720, "light"), (2200, 1200, "dark")])

@@ -1,10 +1,6 @@
 """Presenting the lessons in a real browser: every key that the page names does what it says."""
 
-import pytest
-
 from tests.browser.person import READY, eventually
-
-pytestmark = pytest.mark.browser
 
 
 def looks(person):

@@ -1,11 +1,7 @@
 """From the heads of a model's layer to its steps and back, and to another source, in a real browser."""
 
-import pytest
-
 from tests.browser.person import READY, eventually
 from tests.browser.test_steps import title
-
-pytestmark = pytest.mark.browser
 
 
 def test_a_models_layer_step_by_step_and_back(person):

@@ -11,8 +11,6 @@ from mha_viz.analysis import choose
 from mha_viz.sources.models import steps
 from tests.browser.person import IDLE, PLOT, Person, eventually
 
-pytestmark = pytest.mark.browser
-
 
 class Reader(Person):
     PATH, SEED = "models", "seed"

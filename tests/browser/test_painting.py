@@ -4,8 +4,6 @@ import pytest
 
 from tests.browser.person import eventually
 
-pytestmark = pytest.mark.browser
-
 
 @pytest.fixture
 def painter(person):

@@ -6,8 +6,6 @@ from mha_viz import Settings, synthetic
 from mha_viz.analysis.pitfalls import PITFALLS, Bench
 from tests.browser.person import IDLE, Person, eventually
 
-pytestmark = pytest.mark.browser
-
 
 class Learner(Person):
     PATH = "pitfalls"

@@ -10,7 +10,6 @@ from tests.browser.test_steps import title
 from tests.models.conftest import absent
 
 MODEL = "all-MiniLM-L6-v2"
-pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(autouse=True)

@@ -1,10 +1,6 @@
 """Step by step in a real browser: by link from Explore, forward and back by key, in a window of any width."""
 
-import pytest
-
 from tests.browser.person import IDLE, eventually
-
-pytestmark = pytest.mark.browser
 
 
 def title(person):

@@ -1,13 +1,9 @@
 """The Validate page in a real browser: what only one can tell."""
 
-import pytest
-
 from mha_viz import Settings
 from mha_viz.sources.source import source
 from mha_viz.studies.validation import validate
 from tests.browser.person import IDLE, eventually
-
-pytestmark = pytest.mark.browser
 
 
 def go_to(person, title):

@@ -4,13 +4,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from mha_viz import View, synthetic
 from tests.browser.person import eventually
 from tests.browser.test_explore import follow, picture_is
-
-pytestmark = pytest.mark.browser
 
 
 def choice(person, name, label):

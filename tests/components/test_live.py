@@ -18,8 +18,6 @@ AT = """(plot, [tile, query, key]) => {
 }"""
 RANGES = "plot => ['xaxis2', 'yaxis2', 'xaxis3', 'yaxis3', 'xaxis4', 'yaxis5'].map((axis) => plot._fullLayout[axis].range)"
 
-pytestmark = pytest.mark.browser
-
 
 @pytest.fixture(scope="module")
 def browser(chromium):

@@ -18,8 +18,6 @@ LINE = """(plot, [panel, query, key, part]) => {
 }"""
 LINES = "(plot, panel) => plot._fullData.filter((t) => t.meta === 'lines')[panel].customdata.map((line) => [...line])"
 
-pytestmark = pytest.mark.browser
-
 
 @pytest.fixture(scope="module")
 def window(chromium):

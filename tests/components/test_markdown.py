@@ -16,8 +16,6 @@ READ = """(count) => [...Array(count).keys()].map((number) => {
     return [text.textContent, made.join(" ")];
 })"""
 
-pytestmark = pytest.mark.browser
-
 
 def as_read(text):
     return " ".join(text.replace("\r", "\n").replace("\n", " ⏎ ").split())

@@ -234,6 +234,7 @@ print(sorted(said))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="a limit of the address space is Linux's")
 def test_eight_large_layers_at_once_under_a_limit_each_get_a_picture_or_a_sentence():
     ran = subprocess.run(

@@ -1,5 +1,7 @@
 """Whatever is asked of a figure changes the file that comes out, or is refused: nothing is ignored in silence."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -48,8 +50,14 @@ def made_of(view, ending, **asked):
     return made(figure_of(given | {"out": out}), Drawing())[0]
 
 
-@pytest.mark.parametrize("ending", FORMATS)
-@pytest.mark.parametrize("view", sorted({*OF_ATTENTION} - {"window"}))
+# Every view as the figure itself, and in every format one of each kind: of maps, of one number, of two Traces.
+@pytest.mark.parametrize(
+    ("view", "ending"),
+    sorted(
+        {(view, "json") for view in {*OF_ATTENTION} - {"window"}}
+        | {*itertools.product(("page", "terms", "difference"), FORMATS)}
+    ),
+)
 def test_what_is_asked_changes_the_file_or_is_refused(view, ending):
     try:
         plain = made_of(view, ending)

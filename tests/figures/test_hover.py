@@ -55,7 +55,6 @@ def sampled(figure):
             yield tile, query, key
 
 
-@pytest.mark.browser
 @pytest.mark.parametrize("settings", CASES.values(), ids=CASES)
 def test_hover_names_the_right_cell(plotly, settings):
     figure = spec(synthetic(settings), View(head=1))
@@ -82,7 +81,6 @@ def hovers(page, at, lines):
     assert page.evaluate(HOVERED) == lines
 
 
-@pytest.mark.browser
 @pytest.mark.parametrize(("scale", "arrangement"), [("row", "pair"), ("log", "all"), ("percentile", "one")])
 def test_hover_says_the_exact_weight_on_every_scale_and_in_every_arrangement(plotly, scale, arrangement):
     trace = synthetic(CASES["L = 7, S = 12"])
@@ -91,7 +89,6 @@ def test_hover_says_the_exact_weight_on_every_scale_and_in_every_arrangement(plo
     hovers(page, [tile, 5, 9], ["head 1", "query 5", "key 9", f"weight {trace.weights[0, 1, 5, 9]:.6f}"])
 
 
-@pytest.mark.browser
 def test_hover_over_a_pooled_tile_says_its_block_and_the_largest_weight_there(plotly):
     trace = synthetic(Settings(embed_dim=24, num_heads=12, batch_size=1, seq_len=128, padding=()))
     page = plotly(spec(trace, View(order="index")))
@@ -105,7 +102,6 @@ def test_hover_over_a_pooled_tile_says_its_block_and_the_largest_weight_there(pl
     hovers(page, [12, 41, 91], ["head 0", "query 41", "key 91", f"weight {trace.weights[0, 0, 41, 91]:.6f}"])
 
 
-@pytest.mark.browser
 def test_hover_over_a_difference_says_the_change(plotly):
     a, b = (synthetic(Settings(embed_dim=8, num_heads=2, batch_size=1, seq_len=5, padding=(), causal=c)) for c in (False, True))
     page = plotly(difference_spec(a, b, View(head=1)))
@@ -114,14 +110,12 @@ def test_hover_over_a_difference_says_the_change(plotly):
     hovers(page, [2, 1, 0], ["A: head 1", "query 1", "key 0", f"weight {a.weights[0, 1, 1, 0]:.6f}"])
 
 
-@pytest.mark.browser
 def test_a_logarithmic_scale_has_a_bar_of_its_own(plotly):
     page = plotly(spec(synthetic(CASES["L = 7, S = 12"]), View(scale="log")))
     assert page.locator("#plot .colorbar").count() == 1
     assert "weight, logarithmic" in page.locator("#plot .colorbar").text_content()
 
 
-@pytest.mark.browser
 def test_hostile_tokens_are_texts(plotly):
     words = "<img/src=x/onerror=document.title='hit'> $\\frac{1}{2}$ <b>x</b> &lt; %{x}"
     page = plotly(spec(synthetic(Settings(embed_dim=8, num_heads=2, words=words, padding=())), View()))

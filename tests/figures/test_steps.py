@@ -79,19 +79,18 @@ def test_zero_looks_like_paper_except_in_print_and_signs_are_two_colours():
         assert (colors[0][1], colors[-1][1]) == (theme.less[-1], theme.more[-1])
 
 
-@pytest.mark.parametrize("case", ["defaults", "words", "wide", "many heads"])
+@pytest.mark.parametrize(("case", "head"), [("defaults", None), ("words", 1), ("wide", 1), ("many heads", None)])
 @pytest.mark.parametrize("width", [320, 1104])
-def test_no_word_covers_another_or_leaves_the_picture(case, width):
-    for head in (None, 1):
-        for name, tensors in steps_of(case, head):
-            figure = picture(tensors, width=width, summed=name == "project")
-            texts, *edges = zip(*boxes(figure), strict=True)
-            left, top, right, bottom = map(np.array, edges)
-            outside = (left < -1) | (right > width + 1) | (top < -1) | (bottom > figure.layout.height + 1)
-            assert not outside.any(), (name, [texts[i] for i in np.flatnonzero(outside)])
-            before = (right[:, None] <= left + 1) | (bottom[:, None] <= top + 1)  # [one, other]: left of it, or above
-            covering = [(texts[i], texts[j]) for i, j in np.argwhere(~(before | before.T)) if i < j]
-            assert not covering, (name, covering)
+def test_no_word_covers_another_or_leaves_the_picture(case, head, width):
+    for name, tensors in steps_of(case, head):
+        figure = picture(tensors, width=width, summed=name == "project")
+        texts, *edges = zip(*boxes(figure), strict=True)
+        left, top, right, bottom = map(np.array, edges)
+        outside = (left < -1) | (right > width + 1) | (top < -1) | (bottom > figure.layout.height + 1)
+        assert not outside.any(), (name, [texts[i] for i in np.flatnonzero(outside)])
+        before = (right[:, None] <= left + 1) | (bottom[:, None] <= top + 1)  # [one, other]: left of it, or above
+        covering = [(texts[i], texts[j]) for i, j in np.argwhere(~(before | before.T)) if i < j]
+        assert not covering, (name, covering)
 
 
 def test_values_are_printed_where_they_fit():

@@ -16,6 +16,8 @@ from mha_viz.core.call import Call
 from mha_viz.recording import Recording
 from tests.forked import Forked
 
+pytestmark = pytest.mark.slow
+
 # Looks at a file and opens it with the guesses: the megabytes and seconds of the processor that it took, and the outcome.
 PROGRAM = """
 import sys, time

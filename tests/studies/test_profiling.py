@@ -136,6 +136,7 @@ def test_a_stop_ends_the_process_and_keeps_what_was_measured(pretended):
     assert [row.peak for row in results.rows] == [4096, 8192, 4096, 8192]
 
 
+@pytest.mark.slow
 def test_a_real_worker_measures_in_processes_of_their_own():
     tiny = Profile(embed_dim=8, num_heads=(2,), seq_len=(64, 256), mask="padding", repeats=2)
     results, waited = Results(tiny), 0
@@ -155,6 +156,7 @@ def answered(worker):
     return said
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here, so that the worker itself would die")
 def test_a_fork_that_dies_leaves_its_worker_and_a_worker_that_is_gone_says_so():
     worker = Worker(1)

@@ -19,6 +19,8 @@ from mha_viz.sources.models import MODELS, Parameters, score
 from mha_viz.studies import training
 from mha_viz.studies.training import RECIPES, recipe_of, rounded, train, untrained, write
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 

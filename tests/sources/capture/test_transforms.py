@@ -162,6 +162,7 @@ def _exported(model, strict):
     return program.graph_module.code, program.module()(X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", UNSEEN)
 @pytest.mark.parametrize("kind", MODELS)
 def test_what_is_compiled_or_exported_is_as_without_recording_and_that_is_said(kind, how):
@@ -232,6 +233,7 @@ def test_flex_attention_with_shared_keys():
 
 @pytest.mark.parametrize("backend", ["inductor", "aot_eager"])
 @torch.no_grad()
+@pytest.mark.slow
 def test_compiled_flex_attention_is_as_without_recording_and_said_where_it_is_not_seen(backend):
     """A kernel is seen by nothing; without one PyTorch calls the operator."""
     torch._dynamo.reset()
