@@ -1,5 +1,6 @@
 # make run: the app; make run ARGS="--class --port 8600" passes options on.  make models: what it needs for pretrained models, once.
 #  make test: every test.  make check: those without a browser that are quick, for use while working.  make test-models: those that run such models.  make test-wheel: the package, built and installed elsewhere.
+#  make bundle: the scripts in mha_viz, from js/src.  make test-js: those sources, and that the scripts are theirs. Both need Node 20.
 #  make bench: the figures that the README quotes.  make pictures: its pictures.
 PYTHON ?= python3
 VENV := .venv
@@ -8,7 +9,7 @@ export OMP_WAIT_POLICY := PASSIVE
 # Some machines forbid it, and each process then compiles all it imports anew: a worker of pytest takes half as long again to begin.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run models lint check test test-models test-wheel bench pictures clean
+.PHONY: run models lint check test test-models test-wheel test-js bundle bench pictures clean
 
 run: $(VENV)/run.stamp
 	$(BIN)/python -m mha_viz run $(ARGS)
@@ -36,6 +37,12 @@ test-models: $(VENV)/dev.stamp $(VENV)/models.stamp
 test-wheel: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest tests/installed.py
 
+test-js: js/node_modules/.package-lock.json
+	cd js && npm run --silent lint && npm test --silent && npm run --silent bundle -- --check
+
+bundle: js/node_modules/.package-lock.json
+	cd js && npm run --silent bundle
+
 bench: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.bench
 
@@ -48,6 +55,10 @@ clean:
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"MHA Explorer needs Python 3.11 or newer; {sys.executable} is {v.major}.{v.minor}. Say which: make run PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
+
+js/node_modules/.package-lock.json: js/package-lock.json
+	cd js && npm ci --no-audit --no-fund
+	touch $@
 
 # PyTorch by itself first: on Linux its CPU build (200 MB) comes from PyTorch's own index, where PyPI's takes gigabytes.
 TORCH := $(shell grep '^torch==' requirements.txt)

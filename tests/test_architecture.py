@@ -1,6 +1,7 @@
 """Imports run one way, and the parts that need no screen know of none."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,8 @@ LEVEL = {
     "commands": 8,
 }
 APP_LEVEL = {"state": 0, "fields": 2, "parts": 3, "panels": 4, "looked_at": 5, "heads": 6, "pages": 7}
+SCRIPTS = PACKAGE.parent / "js" / "src"
+SCRIPT_LEVEL = {"pure": 0, "painting": 1, "picture": 1, "page": 2}
 BETWEEN = 1  # every other module of the app: what fields, parts and pages are drawn with
 
 
@@ -68,6 +71,16 @@ def test_imports_in_the_app_run_one_way(path):
             other = name.split(".")[2]
             assert APP_LEVEL.get(other, BETWEEN) <= APP_LEVEL.get(own, BETWEEN), f"{path.name} ({own}) imports {name}"
             assert other != "pages", f"{path.name} imports a page, which runs as it is imported: {name}"
+
+
+@pytest.mark.parametrize("path", sorted(SCRIPTS.rglob("*.js")), ids=lambda path: str(path.relative_to(SCRIPTS)))
+def test_imports_of_scripts_run_one_way(path):
+    own = path.relative_to(SCRIPTS).parts[0]
+    for name in re.findall(r'^(?:import|export)\b[^"]*?from "([^"]+)";$', path.read_text("utf-8"), re.M):
+        other = (path.parent / name).resolve()
+        assert other.is_file() and other.is_relative_to(SCRIPTS), f"{path.name} imports {name}"
+        room = other.relative_to(SCRIPTS).parts[0]
+        assert room == own or SCRIPT_LEVEL[room] < SCRIPT_LEVEL[own], f"{path.name} ({own}) imports {name}"
 
 
 def module_name(path):

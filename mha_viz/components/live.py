@@ -21,12 +21,11 @@ if TYPE_CHECKING:
 DEFAULT_WIDTH = 1104  # px, until the browser has told: a window of 1440 with an open sidebar
 
 _HERE = Path(__file__).parent
-_SCRIPTS = ("live.js", "maps.js", "pointing.js", "lines.js", "columns.js", "download.js", "../export/picture.js")
 _mount = st.components.v2.component(
     "mha_live",
     html=(_HERE / "live.html").read_text("utf-8"),
     css=(_HERE / "live.css").read_text("utf-8"),
-    js="\n".join((_HERE / name).read_text("utf-8") for name in _SCRIPTS),
+    js=(_HERE / "live.js").read_text("utf-8"),
     isolate_styles=False,  # Plotly's own styles are the page's
 )
 
@@ -52,7 +51,7 @@ class Save(TypedDict, total=False):
     """A picture for the browser to save: when the ``serial`` is another than before, as a file of this ``name``.
 
     It is the picture as it is on screen, zoom and marks included, or this ``figure``, which is seen nowhere. ``size`` is its width and
-    the unit, (160, "mm"); ``scale`` how many px a PNG has for each px of it: see export/picture.js.
+    the unit, (160, "mm"); ``scale`` how many px a PNG has for each px of it: see js/src/picture.
     """
 
     serial: int

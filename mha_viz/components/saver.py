@@ -9,12 +9,11 @@ import streamlit as st
 from mha_viz.components.live import Save
 from mha_viz.figures.serial import to_json
 
-_HERE = Path(__file__).parent
 _mount = st.components.v2.component(
     "mha_saver",
     html="<p class='mha-saver' role='status'></p>",
     css=".mha-saver { margin: 0; font-size: 0.875rem; } .mha-saver:empty { display: none; }",
-    js="\n".join((_HERE / name).read_text("utf-8") for name in ("saver.js", "download.js", "../export/picture.js")),
+    js=Path(__file__).with_name("saver.js").read_text("utf-8"),
 )
 
 

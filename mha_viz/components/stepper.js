@@ -1,12 +1,6 @@
-// Arrow keys, and a − and a + while somebody points at a field for a number or is in it. Each moves the last digit that stands there, so
-// that 8 becomes 9 and 0.1 becomes 0.2. Text that is no number is left alone.
-
-const FIELD = "[data-testid=stTextInput] input[autocomplete=off]";
-const WIDTH = 54, DIGIT = 8, EDGE = 14; // px of − and +, of a digit at most, and before the first one
-const PAUSE = 250; // ms after the last step until the server hears of it, so that a held key asks once
-const set = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value").set;
-
-// The text one step `by` (1 or −1) further, not below zero; null where none leads further.
+// Bundled from js/src/page/stepper.js by make bundle. Its comments stand there, and changes belong there.
+// sha256 782c177b804d16bba37474999bec939f8d7bd06f84325bdbaea5bbb0dad66fc6
+// src/pure/stepped.js
 function stepped(text, by) {
   const found = /^\s*([0-9]+)(?:\.([0-9]*))?(?:[eE]\+?([0-9]{1,2}))?\s*$/.exec(text);
   if (!found) return null;
@@ -22,6 +16,13 @@ function stepped(text, by) {
   return decimals ? `${digits.slice(0, -decimals.length)}.${digits.slice(-decimals.length)}` : digits;
 }
 
+// src/page/stepper.js
+var FIELD = "[data-testid=stTextInput] input[autocomplete=off]";
+var WIDTH = 54;
+var DIGIT = 8;
+var EDGE = 14;
+var PAUSE = 250;
+var set = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value").set;
 function step(field, by) {
   const text = field.disabled ? null : stepped(field.value, by);
   if (text === null) return;
@@ -30,37 +31,37 @@ function step(field, by) {
   clearTimeout(field.later);
   field.later = setTimeout(() => field.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true })), PAUSE);
 }
-
-// The buttons, one pair for all fields, laid over the end of the one that is pointed at or typed in.
-class Pair {
+var Pair = class {
   constructor(box) {
     this.box = box;
-    for (const [button, by] of [[box.firstElementChild, -1], [box.lastElementChild, 1]]) {
-      button.addEventListener("mousedown", (event) => event.preventDefault()); // the field keeps its cursor
-      button.addEventListener("click", () => this.field && step(this.field, by));
-    }
+    this.button(box.firstElementChild, -1);
+    this.button(box.lastElementChild, 1);
   }
-
+  button(button, by) {
+    button.addEventListener("mousedown", (event) => event.preventDefault());
+    button.addEventListener("click", () => this.field && step(this.field, by));
+  }
   lie(field) {
     this.field = field;
     const frame = field?.parentElement.getBoundingClientRect();
-    const taken = frame && Math.max(EDGE + DIGIT * field.value.length, WIDTH); // at least half is the field's, to click into
+    const taken = frame && Math.max(EDGE + DIGIT * field.value.length, WIDTH);
     const fits = frame && !field.disabled && taken + WIDTH <= frame.width;
-    if (Boolean(fits) !== this.box.matches(":popover-open")) this.box.togglePopover(); // in the top layer, above sidebar and dialogs
+    if (Boolean(fits) !== this.box.matches(":popover-open")) this.box.togglePopover();
     if (!fits) return;
-    const { backgroundColor } = getComputedStyle(field.parentElement), { color } = getComputedStyle(field); // a sidebar has its own
+    const { backgroundColor } = getComputedStyle(field.parentElement);
+    const { color } = getComputedStyle(field);
     const place = { left: `${frame.right - WIDTH}px`, top: `${frame.top + 1}px`, height: `${frame.height - 2}px` };
     Object.assign(this.box.style, { backgroundColor, color, ...place });
   }
-}
-
-export default function ({ parentElement }) {
+};
+function stepper_default({ parentElement }) {
   const box = parentElement.querySelector(".mha-stepper");
   if (box.pair) return box.pair.stop;
-  const pair = (box.pair = new Pair(box));
-  document.mhaStepper?.(); // one of another page, should it still be heard: a key is one step
+  const pair = new Pair(box);
+  box.pair = pair;
+  document.mhaStepper?.();
   const fieldAt = (event) => event.target.closest?.("[data-testid=stTextInput]")?.querySelector(FIELD);
-  const current = () => (document.activeElement?.matches(FIELD) ? document.activeElement : null);
+  const current = () => document.activeElement?.matches(FIELD) ? document.activeElement : null;
   let pointed = null;
   const lie = () => pair.lie(pointed ?? current());
   const heard = {
@@ -77,9 +78,15 @@ export default function ({ parentElement }) {
       if (!["ArrowUp", "ArrowDown"].includes(event.key) || !event.target.matches?.(FIELD)) return;
       event.preventDefault();
       step(event.target, event.key === "ArrowUp" ? 1 : -1);
-    },
+    }
   };
   for (const [name, act] of Object.entries(heard)) document.addEventListener(name, act, true);
-  pair.stop = () => Object.entries(heard).forEach(([name, act]) => document.removeEventListener(name, act, true));
-  return (document.mhaStepper = pair.stop);
+  pair.stop = () => {
+    for (const [name, act] of Object.entries(heard)) document.removeEventListener(name, act, true);
+  };
+  document.mhaStepper = pair.stop;
+  return pair.stop;
 }
+export {
+  stepper_default as default
+};

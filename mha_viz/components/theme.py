@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import streamlit as st
 
-# Streamlit 1.67 keeps what a person chose in its menu under this name, by the path that the page was loaded from, and reads it there
-# when it loads: Python cannot set a theme, and nothing but loading takes one over.
-_turn = st.components.v2.component(
-    "mha_theme",
-    js="""
-    export default function ({ data }) {
-      localStorage.setItem(`stActiveTheme-${location.pathname}-v2`, JSON.stringify(data.theme));
-      location.reload();
-    }
-    """,
-)
+# Python cannot set a theme: the browser has to.
+_turn = st.components.v2.component("mha_theme", js=Path(__file__).with_name("theme.js").read_text("utf-8"))
 
 
 def turn() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import streamlit as st
 
 from mha_viz.components.live import measured_width
@@ -10,22 +12,7 @@ _measure = st.components.v2.component(
     "mha_width",
     html="<div class='mha-width'></div>",
     css=".mha-width { height: 0; }",
-    js="""
-    const observers = new WeakMap(); // a component's element → what watches it, and outlives every update
-    export default function ({ data, parentElement, setStateValue }) {
-      const strip = parentElement.querySelector(".mha-width");
-      const measure = () => {
-        const width = Math.max(320, Math.floor(strip.clientWidth / 8) * 8);
-        if (strip.clientWidth && width !== strip.told) setStateValue("width", (strip.told = width));
-      };
-      strip.told = data.width;
-      if (!observers.has(strip)) {
-        observers.set(strip, new ResizeObserver(() => { clearTimeout(strip.later); strip.later = setTimeout(measure, 150); }));
-        observers.get(strip).observe(strip);
-      }
-      measure();
-    }
-    """,
+    js=Path(__file__).with_name("width.js").read_text("utf-8"),
 )
 
 

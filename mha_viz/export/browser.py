@@ -28,14 +28,6 @@ INSTALL = (
     "chromium. Without them HTML, CSV, NPZ and JSON can be saved, and the page saves PNG and SVG by itself"
 )
 _SITE = "http://picture.invalid/"  # a name that no machine has
-_DRAW = """async ([figure, format, scale, size]) => {
-    try {
-        return { drawn: await dataUrl(await pictureOf(Plotly, JSON.parse(figure), format, { scale, size })) };
-    } catch (error) {
-        if (error instanceof TooLarge) return { wrong: error.message };
-        throw error;
-    }
-}"""
 
 
 class Browser:
@@ -94,7 +86,7 @@ class Browser:
     def _picture(self, spec: Spec, format: str, scale: float, size: tuple[float, str], inches: tuple[float, float]) -> bytes:
         if self._chromium is None:
             self._start(format)
-        found = self._drawing.evaluate(_DRAW, [to_json(spec), format, scale, list(size)])
+        found = self._drawing.evaluate("asked => mha.draw(...asked)", [to_json(spec), format, scale, list(size)])
         if "wrong" in found:
             raise Wrong("format", format, found["wrong"])
         drawn = base64.b64decode(found["drawn"].partition(",")[2])
