@@ -32,7 +32,9 @@ def test_a_bundle_that_was_changed_by_hand_is_known():
     assert digest(bundled) != digest(bundled.replace("function", "function ", 1))
 
 
-@pytest.mark.skipif(not (shutil.which("node") and (JS / "node_modules").is_dir()), reason="make test-js installs what this needs")
+@pytest.mark.skipif(
+    not (shutil.which("node") and (JS / "node_modules").is_dir()), reason="make test-js installs what this needs"
+)
 def test_a_bundle_is_what_esbuild_makes():
     done = subprocess.run(["node", "bundle.js", "--check"], cwd=JS, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -65,7 +65,7 @@ def test_what_is_stepped_is_a_number(text):
 
 
 def test_an_inch_has_as_much_of_each_unit():
-    assert UNITS == CASES["units"]
+    assert CASES["units"] == UNITS
 
 
 @pytest.mark.parametrize(("px", "width"), CASES["widths"])
