@@ -2,20 +2,25 @@
 
 Streamlit keeps one request waiting while a script runs, and a later one takes its place. A browser that has clicked a link still speaks for
 the page that it shows, until it hears of the next one: a field that loses its focus, a picture that tells its width. Such a word would
-lead back to the page that was left, and a link would drop the value that a field has just sent.
+lead back to the page that was left, and a link would drop the value that a field has just sent. So would a script that gives way to the
+link before it has heard that value, or that asks to be run again when it has.
 """
 
 from functools import cache, wraps
 from urllib.parse import urlsplit
 
 from streamlit.runtime.app_session import AppSession
-from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequestType
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests, ScriptRequestType
+from streamlit.runtime.state.safe_session_state import SafeSessionState
 
 
 @cache
 def keep_in_order():
     """Let every session of this process hear its requests in the order in which they were meant."""
     AppSession.request_rerun = in_order(AppSession.request_rerun)
+    ScriptRequests._request_rerun_locked = unless_left(ScriptRequests._request_rerun_locked)
+    SafeSessionState.on_script_will_rerun = at_once(SafeSessionState.on_script_will_rerun)
 
 
 def in_order(request_rerun):
@@ -36,6 +41,36 @@ def in_order(request_rerun):
         request_rerun(session, client)
 
     return asked
+
+
+def unless_left(request_rerun):
+    """``ScriptRequests._request_rerun_locked``; a script that asks to be run again takes no place of a link or Back that waits."""
+
+    @wraps(request_rerun)
+    def asked(requests, data):
+        running, waiting = get_script_run_ctx(), requests._rerun_data
+        is_own = running is not None and running.page_script_hash == data.page_script_hash
+        leads_away = waiting.page_script_hash != data.page_script_hash or waiting.is_history_navigation
+        if is_own and requests._state is ScriptRequestType.RERUN and leads_away:
+            return True
+        return request_rerun(requests, data)
+
+    return asked
+
+
+def at_once(hear):
+    """``SafeSessionState.on_script_will_rerun``, which gives way to no request before it has taken in all values of this one."""
+
+    @wraps(hear)
+    def heard(state, *args, **how):
+        give_way = state._yield_callback
+        object.__setattr__(state, "_yield_callback", lambda: None)
+        try:
+            hear(state, *args, **how)
+        finally:
+            object.__setattr__(state, "_yield_callback", give_way)
+
+    return heard
 
 
 def asked_before(session):

@@ -15,7 +15,7 @@ from mha_viz.app.page_list import LISTED, file_of
 from mha_viz.app.requests import keep_in_order
 from mha_viz.app.state import Looking, Place
 from mha_viz.app.task import end, going
-from mha_viz.components import stepper
+from mha_viz.components import hold_links, stepper
 from mha_viz.sources.base import kind_named
 
 STYLE = Path(__file__).with_name("style.css")
@@ -43,6 +43,7 @@ def enter(page, follow=()):
     come(page, (*follow, "pages") if page in OF_LAYER else follow)  # links between these say what is set
     drawing.begin()
     links()
+    hold_links()
     stepper()
 
 

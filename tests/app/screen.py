@@ -79,7 +79,7 @@ def sent(at, key="picture"):
 
 def pictures(at):
     """The keys of the live pictures that the page shows."""
-    return [element.key for element in at.get("bidi_component") if element.key != "stepper"]
+    return [element.key for element in at.get("bidi_component") if element.key not in ("stepper", "hold_links")]
 
 
 def figure(at, key="picture"):

@@ -4,9 +4,11 @@ from types import SimpleNamespace
 
 import pytest
 from streamlit.proto.ClientState_pb2 import ClientState
-from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests, ScriptRequestType
+from streamlit.proto.WidgetStates_pb2 import WidgetStates
+from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequests, ScriptRequestType
+from streamlit.runtime.state import SafeSessionState, SessionState
 
-from mha_viz.app.requests import in_order
+from mha_viz.app.requests import at_once, in_order, unless_left
 
 PAGES = {"e": {"url_pathname": ""}, "s": {"url_pathname": "steps"}}
 
@@ -28,8 +30,6 @@ class Server:
         in_order(Server.take)(self, client)
 
     def take(self, client):
-        from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
-
         self.heard.append(client)
         how = {
             name: getattr(client, name)
@@ -86,3 +86,40 @@ def test_whoever_goes_to_a_page_gets_there(page, url, history):
     server = Server("s")
     server.ask(page, url, "seed=3", history=history)
     assert server.waiting[:2] == (page, "seed=3") and not server._session_state
+
+
+@pytest.mark.parametrize(
+    ("waiting", "stays"),
+    [
+        ({"page_script_hash": "s"}, True),
+        ({"page_script_hash": "e", "is_history_navigation": True}, True),
+        ({"page_script_hash": "e"}, False),
+    ],
+    ids=["a link", "Back", "a control"],
+)
+def test_a_script_that_asks_to_be_run_again_takes_no_links_place(monkeypatch, waiting, stays):
+    requests, link = ScriptRequests(), RerunData(query_string="seed=3", **waiting)
+    ask_again = RerunData(query_string="seed=4", page_script_hash="e", fragment_id_queue=["picture"])
+    again = unless_left(ScriptRequests._request_rerun_locked)
+    again(requests, link)  # by the browser: in no script
+    monkeypatch.setattr("mha_viz.app.requests.get_script_run_ctx", lambda: SimpleNamespace(page_script_hash="e"))
+    assert again(requests, ask_again)
+    assert (requests._rerun_data == link) is stays
+    again(requests, RerunData(page_script_hash="d"))
+    assert requests._rerun_data.page_script_hash == "d", "a script that leads to a page leads there"
+
+
+def test_what_was_typed_is_taken_in_before_anything_else_that_was_asked_for():
+    class Gone(Exception):
+        """What Streamlit raises where a link waits."""
+
+    def give_way():
+        raise Gone
+
+    state = SafeSessionState(SessionState(), give_way)
+    typed = WidgetStates()
+    typed.widgets.add(id="seed", string_value="12")
+    at_once(SafeSessionState.on_script_will_rerun)(state, typed)
+    assert "seed" in state._state._new_widget_state.states
+    with pytest.raises(Gone):
+        state["seed"]

@@ -117,6 +117,20 @@ def late(route, held):
     return hold
 
 
+@pytest.mark.parametrize(("path", "to"), [("explore", "steps"), ("steps", "decode"), ("pitfalls", "explore")])
+def test_what_was_typed_is_not_lost_where_a_link_is_tapped_right_after_it(person, path, to):
+    """A tap presses and lets go in one moment."""
+    page = person.page
+    page.goto(f"{person.address}/{'' if path == 'explore' else path}")
+    for typed, where in (("1234", to), ("56", path)):  # on the way there, and back
+        page.wait_for_selector(".st-key-seed input", timeout=60_000)
+        settled(page)
+        page.locator(".st-key-seed input").fill(typed)
+        page.locator(".st-key-pages a", has_text=PAGES[where]).click()
+        eventually(lambda name="" if where == "explore" else where: page.evaluate("location.pathname") == f"/{name}")
+        eventually(lambda text=typed: person.query().get("seed") == text and person.holds("seed") == text)
+
+
 @pytest.mark.parametrize("link", ["Explore", "Decode"])
 def test_after_a_link_that_was_clicked_twice_the_controls_hold_what_the_address_says(person, link):
     page, asked = person.page, {"source": "trained", "seed": "3", "batch_size": "2", "layer": "1"}
