@@ -1,12 +1,13 @@
 // Bundled from js/src/page/live.js by make bundle. Its comments stand there, and changes belong there.
-// sha256 09babc1c3970d7ec53d3f9cf5c3b894e804eb572522c58b7e4b74cf1b79d3516
+// sha256 53a242a242cce48bebfce89b6ffcc2e596c21cec2067910e151a1d598b6bb8ca
 // src/pure/numbers.js
+var SURE = 7;
 function written(value) {
-  return withMinus(value !== 0 && Math.abs(value) < 1e-6 ? value.toExponential(2) : value.toFixed(6));
+  return withMinus(value !== 0 && Math.abs(value) < 1e-6 ? value.toExponential(2) : fixed(value, 6));
 }
 function writtenShort(value, signed) {
   if (!Number.isFinite(value)) return "n/a";
-  return plus(value, signed) + withMinus(value.toFixed(3));
+  return plus(value, signed) + withMinus(fixed(Number(fixed(value, SURE)), 3));
 }
 function plus(value, signed = true) {
   return signed && value > 0 ? "+" : "";
@@ -16,6 +17,12 @@ function counted(number) {
 }
 function short(number) {
   return Number(number.toFixed(3));
+}
+function fixed(value, decimals) {
+  const exact = Math.abs(value).toFixed(100);
+  const end = exact.indexOf(".") + 1 + decimals;
+  const toEven = /^50*$/.test(exact.slice(end)) && Number(exact[end - 1]) % 2 === 0;
+  return toEven ? (value < 0 ? "-" : "") + exact.slice(0, end) : value.toFixed(decimals);
 }
 function withMinus(text) {
   return text.replace(/-/g, "−");

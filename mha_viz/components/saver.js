@@ -1,5 +1,5 @@
 // Bundled from js/src/page/saver.js by make bundle. Its comments stand there, and changes belong there.
-// sha256 07d4f20edcb3b6eb20d69bc71135f764a13ec81bbc7419ec2936ddbc06828fdc
+// sha256 f2e4217a80092d6fd64ba6c73155aa9c2a20811076be75290857001ed447a332
 // src/pure/ids.js
 function stable(svg, random) {
   const ids = new RegExp(`(id="|#)([a-z]+-?)${random}`, "g");

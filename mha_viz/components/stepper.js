@@ -1,5 +1,5 @@
 // Bundled from js/src/page/stepper.js by make bundle. Its comments stand there, and changes belong there.
-// sha256 782c177b804d16bba37474999bec939f8d7bd06f84325bdbaea5bbb0dad66fc6
+// sha256 94a832f6cac0aeaf61eb890930a475c43471495c7b5afd668c2a00aa6845d37f
 // src/pure/stepped.js
 function stepped(text, by) {
   const found = /^\s*([0-9]+)(?:\.([0-9]*))?(?:[eE]\+?([0-9]{1,2}))?\s*$/.exec(text);

@@ -1,5 +1,5 @@
 // Bundled from js/src/page/theme.js by make bundle. Its comments stand there, and changes belong there.
-// sha256 0cb26928c7a1837aec2bbbcb50d93a4e2b5268a6ab88fa8b941adb4502b13708
+// sha256 d9c40523b5ab45a8dd9d1974e72c00a3a0f87e5359eee182320367ea8703bdec
 // src/page/theme.js
 function theme_default({ data }) {
   localStorage.setItem(`stActiveTheme-${location.pathname}-v2`, JSON.stringify(data.theme));

@@ -1,5 +1,5 @@
 // Bundled from js/src/page/width.js by make bundle. Its comments stand there, and changes belong there.
-// sha256 17bebb5b51036a5dd0b12031696ca40ac7bf1271c99f0a3efd9dfd228fb3a722
+// sha256 37da2b7bd1ffb79ca20d871e973f31b562ca15e2386729b8eeb29e9d719a4239
 // src/pure/places.js
 var LEAST = 320;
 function usableWidth(px) {

@@ -1,5 +1,5 @@
 // Bundled from js/src/picture/for_command.js by make bundle. Its comments stand there, and changes belong there.
-// sha256 25c31db34dce708e5ff12f3302feb4e90ba3f0cb1109bcbca850149af689cc4d
+// sha256 df5aca4d56cd45da38b2ed1da85774f31d27c0ce70b4a044f0b38272581c92b2
 var mha = (() => {
   var __defProp = Object.defineProperty;
   var __getOwnPropDesc = Object.getOwnPropertyDescriptor;
