@@ -21,7 +21,7 @@ test: lint
 	$(TESTS) -n 3
 
 check: lint
-	$(TESTS) -n 2 -m "not slow and not browser"
+	$(TESTS) -n 2 -m "not slow and not browser" --ignore tests/models
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .

@@ -144,6 +144,7 @@ def test_advice_leaves_a_key_in_every_item_but_in_those_that_somebody_padded_who
 @pytest.mark.parametrize("kind", KINDS)
 @given(data=st.data())
 @effort(max_examples=150, deadline=None)
+@pytest.mark.slow
 def test_what_is_advised_for_several_fields_is_right(kind, data):
     names = data.draw(st.lists(st.sampled_from(list(kind.__dataclass_fields__)), min_size=2, max_size=4, unique=True))
     values = {

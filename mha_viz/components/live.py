@@ -175,4 +175,7 @@ def _checked(choice: dict[str, Any], meta: dict[str, Any]) -> Chosen | None:
     return {"head": head, "query": query, "key": key, "pressed": choice.get("pressed") is True} if head in [*heads] else None
 
 
-_NOTHING = {"data": [{"type": "scatter"}], "layout": {"width": 10, "height": 10, "margin": dict.fromkeys("lrtb", 0)}}
+_NOTHING = {
+    "data": [{"type": "scatter"}],
+    "layout": {"width": 10, "height": 10, "margin": dict.fromkeys("lrtb", 0), "template": {}},  # not Plotly's 7 kB of looks
+}

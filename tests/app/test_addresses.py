@@ -91,6 +91,7 @@ def keep_file(folder):
     return str(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_an_address_opens_what_it_has_always_opened(address, tmp_path, monkeypatch):
     if "source=file" in address:

@@ -254,6 +254,7 @@ def test_what_is_wrong_in_an_address_is_left_out_alone(wrong):
 
 
 @on_the_page(BY_HAND)
+@pytest.mark.slow
 def test_a_wrong_value_is_said_and_nothing_else_is_lost(wrong):
     at = unfolded(opened(**to_address(**KEPT)))
     for name, value in wrong.before.items():
@@ -272,6 +273,7 @@ def test_a_wrong_value_is_said_and_nothing_else_is_lost(wrong):
         assert shows(at, Settings(**KEPT | wrong.mended)) and not read(at, "not-current")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["embed_dim", "batch_size", "seq_len"])
 def test_what_is_advised_for_a_number_beyond_all_has_room(name, monkeypatch):
     """100,000 is the largest that may be named, and more than this machine holds: what is offered leaves no further error."""

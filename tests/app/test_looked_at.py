@@ -155,6 +155,7 @@ def test_links_carry_what_is_looked_at_and_lead_back():
     assert links(at)["Decode"] == links(at)["Step by step"] == links(at)["Explore"] != ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in OF_LAYER if name not in ("explore", "models")])
 def test_every_page_of_a_layer_begins_with_the_choice_of_a_source(name):
     at = page(name, seed="8")

@@ -19,6 +19,7 @@ from tests.app.panels.test_file import give, npz, opened_with, pt
 from tests.app.screen import models, opened, to_page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "address",
     [

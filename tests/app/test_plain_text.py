@@ -106,6 +106,7 @@ def test_what_is_wrong_with_an_address_is_text(page):
     assert says_it_plainly(to_page(opened(), page, **address))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("field", ["words", "source_words", "pinned", "what_if", "attn_mask", "pitfall", "symptom"])
 def test_a_text_in_an_address_is_text(field):
     at = opened(**{field: BAD, "opened": "1"})

@@ -51,6 +51,7 @@ def made_of(view, ending, **asked):
 
 
 # Every view as the figure itself, and in every format one of each kind: of maps, of one number, of two Traces.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("view", "ending"),
     sorted(

@@ -38,6 +38,7 @@ def test_queries_are_new_alone_and_keys_and_values_are_kept():
     assert np.isfinite(maps["q"]).all(axis=0).nonzero()[0].tolist() == [0, 1, 2], "the prompt is new as a whole"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [340, 704, 1104, 1600])
 @pytest.mark.parametrize("theme", THEMES)
 def test_every_panel_and_word_lies_within_the_picture(width, theme):

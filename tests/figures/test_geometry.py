@@ -76,6 +76,7 @@ GRID = {"a grid": lambda width, heads, queries, keys, *_, **parts: arrange_grid(
 @pytest.mark.parametrize("arranged", ARRANGEMENTS.values(), ids=ARRANGEMENTS)
 @settings(derandomize=True, deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 @given(case=PLACES, parts=PARTS)
+@pytest.mark.slow
 def test_nothing_overlaps_and_nothing_is_cut(arranged, case, parts):
     place = arranged(*case, parts=parts)
     found = boxes(place, case)

@@ -45,6 +45,7 @@ def texts(figure):
     return " ".join(found + [text for trace in figure["data"] if trace.get("mode") == "text" for text in trace["text"]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1104, 390])
 @pytest.mark.parametrize("name", PICTURES)
 def test_every_picture_says_that_it_is_pooled_or_exact(name, width):

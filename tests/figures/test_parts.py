@@ -59,6 +59,7 @@ def parts_of(figure):
 
 @every
 @widths
+@pytest.mark.slow
 def test_exactly_what_is_left_out_is_gone(draw, width):
     for parts in (Parts(*flags) for flags in product([True, False], repeat=5)):
         found = parts_of(draw(width=width, parts=parts))

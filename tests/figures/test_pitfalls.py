@@ -19,6 +19,7 @@ def maps(name, settings=None, **values):
     return PITFALLS[name].run(Bench.of(synthetic(settings or Settings())), **values).maps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [Settings(num_heads=32), WORDS], ids=["32 heads", "words"])
 @pytest.mark.parametrize("name", PITFALLS)
 def test_every_map_holds_its_numbers_and_no_name_lies_on_another(name, settings):

@@ -79,6 +79,7 @@ def test_zero_looks_like_paper_except_in_print_and_signs_are_two_colours():
         assert (colors[0][1], colors[-1][1]) == (theme.less[-1], theme.more[-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "head"), [("defaults", None), ("words", 1), ("wide", 1), ("many heads", None)])
 @pytest.mark.parametrize("width", [320, 1104])
 def test_no_word_covers_another_or_leaves_the_picture(case, head, width):

@@ -105,6 +105,7 @@ def test_a_prompt_is_one_step():
     shows(press(at, "Next token"), 6, prompt=6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("moves", "how"),
     [
@@ -178,6 +179,7 @@ def test_how_a_cache_grows():
     assert at.query_params["cache_layers"] == "4"
 
 
+@pytest.mark.slow
 def test_both_ways_are_timed_when_somebody_asks(monkeypatch):
     monkeypatch.setattr(task, "SLICE", 1000)  # nothing ticks here
     at = page(embed_dim="16", num_heads="2")
@@ -202,6 +204,7 @@ def test_timing_shows_how_far_it_is_and_what_was_measured_when_it_was_stopped(mo
     assert task._taken["by"] is None
 
 
+@pytest.mark.slow
 def test_timing_begins_once_nobody_else_measures(monkeypatch):
     monkeypatch.setattr(task, "SLICE", 1000)
     monkeypatch.setattr(task, "_taken", {"by": "another session", "until": time.monotonic() + 600})
@@ -212,6 +215,7 @@ def test_timing_begins_once_nobody_else_measures(monkeypatch):
     assert [alt for alt in graphs(at) if alt.startswith("Over tokens 16")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("address", "named", "offer", "right"),
     [

@@ -106,6 +106,7 @@ def test_opens_with_the_numbers_of_the_tutorial():
 
 
 @by_change
+@pytest.mark.slow
 def test_a_control_does_what_it_says(moves, meant):
     at = unfolded(opened())
     for name, value in moves.items():
@@ -157,6 +158,7 @@ def test_every_control_has_help_and_a_name():
             assert widget.proto.help or widget.key.startswith("view_"), widget.key
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("switch", "off", "inside"),
     [

@@ -51,6 +51,7 @@ def test_a_step_before_the_browser_has_heard_of_the_last_leads_on_and_back_leads
     assert LESSONS[first].question in words(at.run())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in LESSONS if name != "kinds"])  # which needs a pretrained model
 def test_each_lesson_opens_by_its_address(name):
     at = lessons(lesson=name, revealed="1")
@@ -58,6 +59,7 @@ def test_each_lesson_opens_by_its_address(name):
     assert hyphened(at) == []
 
 
+@pytest.mark.slow
 def test_a_lesson_about_a_model_that_is_not_installed_says_so(monkeypatch):
     def missing(lines):
         raise Wrong("name", "all-MiniLM-L6-v2", "comes with a package that is not installed.")

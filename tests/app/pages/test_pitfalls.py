@@ -32,6 +32,7 @@ def shows(at, name, settings=None, **values):
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PITFALLS)
 def test_every_pitfall_opens_at_its_address_and_its_controls_say_what_they_change(name):
     at = pitfalls(pitfall=name)
@@ -52,6 +53,7 @@ def test_opens_with_the_first_and_every_pitfall_is_offered():
     assert at.query_params == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("symptom", SYMPTOMS)
 def test_a_symptom_offers_what_may_look_like_it(symptom):
     at = set_to(pitfalls(), "pitfall_symptom", symptom)

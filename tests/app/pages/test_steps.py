@@ -87,6 +87,7 @@ def test_forward_and_back_through_every_step():
     assert address(at) == {"step": "output"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["numpy", "torch"])
 def test_every_step_as_a_program(language):
     """The lines of the step, what prints its numbers, and the whole program, which tests/export runs."""
@@ -110,11 +111,13 @@ def test_mathematics_has_formula_numbers_and_symbols():
     assert "| $q_i$ | query: what token i asks | [D 2] |" in said and "with the numbers of query 0, key 1, head 0:" in said
 
 
-@pytest.mark.parametrize("together", ["1", "0"], ids=["all heads", "one head"])
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "given", [{}, {"padding": "20"}, {"bias": "0", "num_heads": "1"}, CROSS], ids=["padded", "undefined", "bare", "cross"]
+    ("given", "together"),
+    [({}, "1"), ({"padding": "20"}, "0"), ({"bias": "0", "num_heads": "1"}, "1"), (CROSS, "0")],
+    ids=["padded", "undefined", "bare", "cross"],
 )
-def test_every_step_can_be_told_of_any_layer(together, given):
+def test_every_step_can_be_told_of_any_layer(given, together):
     at = steps(together=together, **given)
     for _ in EVERY[1:]:
         at = (
@@ -233,6 +236,7 @@ def test_long_sequences_are_followed_by_number():
     assert "keys 0–255 of 400 drawn" in words(at)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "cell"), [("400", "399,7"), ("-1", "0,7"), ("12.8", "13,7"), ("1000", "399,7"), ("x", "0,7")])
 def test_a_number_of_no_token_is_said_and_stays_to_be_mended(text, cell):
     at = steps(seq_len=400, padding="", cell="350,7")

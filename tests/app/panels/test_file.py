@@ -280,6 +280,7 @@ def run(tmp_path_factory):
     return recorded(synthetic(), folder=tmp_path_factory.mktemp("files"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "data", "said"), BAD.values(), ids=list(BAD))
 def test_a_bad_file_is_named_and_what_is_open_stays(run, name, data, said):
     at = upload(opened_with("run.safetensors", run), "attention.npy", npy(maps(2, 5, 5)))

@@ -156,6 +156,7 @@ def test_each_type_goes_through_the_address(field, put, spelled):
     assert form.address() == {} and form.settings() == Every()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("field", "put", "spelled"), [one for one in SET if one[0] in BY_WIDGET])
 def test_each_field_changes_the_address_and_the_picture_and_comes_back(field, put, spelled):
     at = opened(source="every")

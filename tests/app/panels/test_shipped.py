@@ -122,6 +122,7 @@ def test_opens_with_a_trained_model_its_scores_and_its_answers():
 
 
 @by_change
+@pytest.mark.slow
 def test_a_control_does_what_it_says(moves, meant):
     at = models()
     for name, value in moves.items():
@@ -164,6 +165,7 @@ def test_wrong_answers_are_struck_out_beside_the_right_ones():
             assert text == (f"{said} {right}" if wrong[0, place, a] else said if run.asked[0, place, a] else "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("moves", "said"),
     [
@@ -235,6 +237,7 @@ def test_what_cannot_be_is_named_and_nothing_changes(name, value, said):
     assert held(at)["what_if_off"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "text", "button", "right"),
     [
@@ -268,6 +271,7 @@ def test_the_way_in_which_heads_go_off_waits_for_one_and_all_is_undone_at_once()
     assert held(at)["what_if_off"] == [] and at.query_params == {}
 
 
+@pytest.mark.slow
 def test_training_is_played_step_by_step_and_back_does_not_lead_through_it():
     at = press(models(model="look-both-ways-2"), "Play the training")
     every = steps("look-both-ways-2")

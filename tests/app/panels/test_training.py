@@ -80,6 +80,7 @@ def test_it_says_what_it_will_do(opened):
     assert seed_of(opened).value == "1" and charts(opened) == [] and "Stop" not in labels(opened)
 
 
+@pytest.mark.slow
 def test_progress_curves_and_heads_are_shown_to_the_end(opened, training):
     seeds = training(steps=20)
     seed_of(opened).set_value("5")

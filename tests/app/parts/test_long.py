@@ -93,6 +93,7 @@ def test_rows_and_columns_can_be_typed():
     assert "queries 0–299, keys 0–299" in words(at) and "rows" not in at.query_params
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "view",
     [

@@ -196,6 +196,7 @@ FLEX = {
 
 @pytest.mark.parametrize("kind", FLEX)
 @torch.no_grad()
+@pytest.mark.slow
 def test_flex_attention(kind):
     """Its weights are those of attention written by hand with the same mask and changes; q, k and v are kept but for a soft cap."""
     made = dict(FLEX[kind])
