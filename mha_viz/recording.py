@@ -25,7 +25,7 @@ from mha_viz.core.trace import Trace
 from mha_viz.stored.numpy_files import stored_npz, zip_of
 from mha_viz.stored.parts import check_call, check_recording
 from mha_viz.stored.safetensors_files import stored_safetensors
-from mha_viz.stored.stored import MOST_OPENED, Stored, check_count, check_size, reading
+from mha_viz.stored.stored import MOST_OPENED, Stored, check_count, check_size, reading, room_to_read
 
 FORMAT = "mha_viz recording 1"
 HELD = "recording"  # the array of an NPZ that holds the same as the other file, as bytes
@@ -151,9 +151,10 @@ def recording_of_npz(name: str, archive: zipfile.ZipFile, size: int) -> Recordin
         raise Wrong(
             "file", name, f"is a recording whose bytes are {list(stored.shape)} {stored.dtype}: must be uint8, one axis."
         )
-    with reading(name):
-        data = stored.load().tobytes()
-    return recording_of(name, *stored_safetensors(name, data, len(data)), len(data))
+    with room_to_read(name, stored.shape[0]):
+        with reading(name):
+            data = stored.load().tobytes()
+        return recording_of(name, *stored_safetensors(name, data, len(data)), len(data))
 
 
 def recording_of(name: str, tensors: Mapping[str, Stored], metadata: Mapping[str, Any] | None, size: int) -> Recording:
@@ -167,7 +168,7 @@ def recording_of(name: str, tensors: Mapping[str, Stored], metadata: Mapping[str
     written = about.get("format") if isinstance(about, dict) else None
     if written != FORMAT:
         raise Wrong("file", name, f"is called a recording, and has the format {written!r}; this version reads {FORMAT!r}.")
-    with reading(name), _fitting(name):
+    with room_to_read(name, size), reading(name), _fitting(name):
         for part, kind in (("calls", list), ("notes", list)):
             if not isinstance(about.get(part), kind):
                 raise Wrong(part, about.get(part), "must be a list.")

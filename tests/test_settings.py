@@ -229,6 +229,11 @@ def test_a_display_points_into_the_weights_or_says_what_does_not():
     assert (head.nearest, token.nearest) == (({"head": 1},), ({"token": 4},))
 
 
+def test_thousands_of_heads_that_there_are_not_are_told_once():
+    (wrong,) = Display().changed(heads=range(5000)).misfits(1, 8, 5, 5)
+    assert wrong.rule == "points to 8 and 4991 more, and there are 8, from 0 to 7."
+
+
 @given(plausible)
 @hypothesis_settings(derandomize=True, max_examples=60, deadline=None)
 def test_json_says_settings_without_loss(settings):

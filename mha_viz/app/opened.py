@@ -1,28 +1,19 @@
 """What a session has open: its files, and the models that were trained in it. The server counts them until they are closed."""
 
-from contextlib import contextmanager
-
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from mha_viz.app.visitor import visitor
 from mha_viz.core.budget import BUDGET
-from mha_viz.core.memory import SHARE, readable_size
+from mha_viz.core.memory import readable_size
 from mha_viz.core.rules import Wrong
 from mha_viz.core.trace import bytes_held
+from mha_viz.stored.stored import room_to_read
 
-READING = 2  # bytes that are taken for each byte of a file while it is read, beside the file itself
 
-
-@contextmanager
 def reading(name, size):
     """Within it a file of ``size`` bytes can be read and opened. Raises Wrong, with what is open, where there is no room for that."""
-
-    def refuse(available):
-        raise no_room(name, READING * size, SHARE * available)
-
-    with BUDGET.reserved(READING * size, refuse, visitor()):
-        yield
+    return room_to_read(name, size, no_room, visitor())
 
 
 def keep_open(name, found, answers, recording, size=0):

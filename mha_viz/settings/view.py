@@ -129,20 +129,21 @@ class View(Ruled):
         return "difference" if self.order in UNSORTED else self.order
 
     def misfits(self, N: int, H: int, L: int, S: int) -> list[Wrong]:
-        """A Wrong for each field that points beyond weights of [N, H, L, S], a part in sight by its first row or column.
+        """A Wrong for each index beyond weights of [N, H, L, S], one for all such heads; a part in sight points by its first row or column.
 
         Whoever shows them takes the default in its place.
         """
         query, key = self.cell or (None, None)
         first, left = (span and span[0] for span in (self.rows, self.columns))
-        pointed = [("item", self.item, N), ("head", self.head, H)]
-        pointed += [("heads", head, H) for head in self.heads or ()]
+        beyond = [head for head in self.heads or () if head >= H] or [0]
+        pointed = [("item", self.item, N), ("head", self.head, H), ("heads", beyond[0], H)]
         pointed += [("cell", query, L), ("cell", key, S), ("rows", first, L), ("columns", left, S)]
+        more = {"heads": f" and {len(beyond) - 1} more"} if len(beyond) > 1 else {}
         return [
             Wrong(
                 name,
                 getattr(self, name),
-                f"points to {index}, and there are {count}, from 0 to {count - 1}.",
+                f"points to {index}{more.get(name, '')}, and there are {count}, from 0 to {count - 1}.",
                 [{name: count - 1 if name in ("item", "head") else None}],
             )
             for name, index, count in pointed

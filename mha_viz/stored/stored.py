@@ -1,9 +1,10 @@
-"""One tensor of a file, and the bounds that every file keeps: how many bytes it may turn into, whatever it claims."""
+"""One tensor of a file, and the bounds that every file keeps: how many bytes it may turn into, whatever it claims, and room for these."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -12,6 +13,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from mha_viz.core.arrays import as_array
+from mha_viz.core.budget import BUDGET
+from mha_viz.core.memory import SHARE, readable_size
 from mha_viz.core.rules import Wrong
 
 if TYPE_CHECKING:
@@ -22,8 +25,10 @@ Data: TypeAlias = bytes | Path  # what a file holds, or where it is
 LARGEST = 2 * 2**30  # bytes that are read at once; of a larger .safetensors or .pt on a disk, the tensors that are asked for
 FLOATING = ("float16", "bfloat16", "float32", "float64")
 FREE, RATIO = 2**24, 8  # bytes that any file may turn into, and how many more for each byte that it has
+READING = 2  # bytes that are taken for each byte while it is read and opened
 MOST_OPENED = 2048  # layers, calls or arrays of maps that are opened from one file
 MOST_TENSORS = 50_000  # that one file may hold, opened or not
+_HAS_ROOM: ContextVar[bool] = ContextVar("has_room", default=False)  # reserved already, for the whole file
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +48,9 @@ class Stored:
     def read(self) -> Float[np.ndarray, ...]:
         """The tensor as a NumPy array of float16, float32 (bfloat16 too) or float64."""
         called = self.name or "the array"  # an .npy holds one, without a name
-        check_size(called, 4 * prod(self.shape))
-        with reading(called):
+        size = 4 * prod(self.shape)
+        check_size(called, size)
+        with room_to_read(called, size), reading(called):
             array = as_array(called, self.load())
         if array.base is None:  # made just now, and nobody else's: who owns it need not copy it
             array.flags.writeable = False
@@ -55,6 +61,35 @@ def check_size(name: str, size: int) -> None:
     """Raises Wrong for more bytes than are read at once."""
     if size > LARGEST:
         raise Wrong("file", name, f"would take {size:,} bytes; at most {LARGEST:,} are read at once.")
+
+
+def no_room(name: str, size: float, room: float) -> Wrong:
+    """The Wrong for what would take ``size`` bytes where there is ``room`` for less."""
+    rule = f"would take {readable_size(size)} while it is read, and {readable_size(max(room, 0))} may be used, half of what is free."
+    return Wrong("file", name, rule)
+
+
+@contextlib.contextmanager
+def room_to_read(
+    name: str, size: int, refuse: Callable[[str, float, float], Wrong] = no_room, visitor: Hashable = None
+) -> Iterator[None]:
+    """Within it ``size`` bytes can be read and opened: READING times as many are reserved, and within it no more for parts of them.
+
+    Raises what ``refuse(name, bytes, room)`` returns where there is no room for that.
+    """
+    if _HAS_ROOM.get() or not size:
+        yield
+        return
+
+    def refused(available: int) -> None:
+        raise refuse(name, READING * size, SHARE * available)
+
+    with BUDGET.reserved(READING * size, refused, visitor):
+        outside = _HAS_ROOM.set(True)
+        try:
+            yield
+        finally:
+            _HAS_ROOM.reset(outside)
 
 
 def check_expansion(name: str, size: int, held: int) -> None:
