@@ -5,11 +5,13 @@ from __future__ import annotations
 import _thread
 import argparse
 import os
+import signal
 import sys
 import threading
 import time
 from collections.abc import Sequence
 from traceback import walk_stack
+from types import FrameType
 
 from mha_viz import __version__
 
@@ -22,9 +24,26 @@ def console() -> int:
 
 
 def listening(program: str) -> int:
-    """The exit status of ``program``, run with the arguments of this process, which hears every Ctrl-C."""
+    """The exit status of ``program``, run with the arguments of this process, which hears every Ctrl-C.
+
+    One that falls into an import in C code comes out of it as an ImportError: whatever is raised after a Ctrl-C is its end.
+    """
     sys.unraisablehook = hear_again
-    return main(program=program)
+    heard: list[int] = []
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        heard.append(number)
+        signal.default_int_handler(number, frame)
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else whoever started this wants it to go on
+        signal.signal(signal.SIGINT, hear)
+    try:
+        return main(program=program)
+    except Exception:
+        if not heard:
+            raise
+        print(f"{program}: stopped", file=sys.stderr)
+        return STOPPED
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "python -m mha_viz") -> int:

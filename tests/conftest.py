@@ -14,6 +14,7 @@ import pytest
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: its threads must not spin against each other
 
 ROOT = Path(__file__).parents[1]
+TO_END = 60  # seconds that a server may take to end on a slow machine
 QUIET = [
     "--no-sandbox",
     "--disable-gpu",
@@ -80,7 +81,7 @@ def serve():
     for process, _ in running.values():
         process.terminate()
     for process, _ in running.values():
-        process.wait(10)
+        process.wait(TO_END)
 
 
 def free_port():

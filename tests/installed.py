@@ -18,7 +18,7 @@ import pytest
 
 import mha_viz as mv
 from mha_viz.commands import COMMANDS
-from tests.conftest import ROOT, free_port, wait_until_healthy
+from tests.conftest import ROOT, TO_END, free_port, wait_until_healthy
 
 TINY = ["--embed-dim", "8", "--num-heads", "2", "--seq-len", "4", "--repeats", "1"]
 
@@ -158,7 +158,7 @@ def app(installed):
         yield f"http://localhost:{port}", psutil.Process(server.pid)
     finally:
         server.terminate()
-        server.wait(10)
+        server.wait(TO_END)
 
 
 def test_the_app_has_the_checkouts_settings(installed, app):

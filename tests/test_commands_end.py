@@ -55,7 +55,8 @@ def test_ctrl_c_ends_without_a_traceback_and_leaves_whole_files(name, tmp_path):
     process = begun(tmp_path, *[given.format(free=free_port()) for given in arguments])
     for _ in range(lines):
         process.stdout.readline()
-    time.sleep(0 if lines else 0.4)  # in the midst of its imports
+    if not lines:
+        in_the_midst_of_its_imports(process)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does, to all that it started
     said = process.communicate(timeout=60)[1]
     assert process.returncode in (STOPPED, -signal.SIGINT), said  # which a shell calls 130 as well
@@ -63,6 +64,14 @@ def test_ctrl_c_ends_without_a_traceback_and_leaves_whole_files(name, tmp_path):
     assert not list(tmp_path.rglob("*.part"))
     for path in tmp_path.rglob("*.npz"):
         np.load(path).close()
+
+
+def in_the_midst_of_its_imports(process):
+    """Wait until the process has loaded NumPy: what it imports for its work comes next."""
+    maps = Path(f"/proc/{process.pid}/maps")
+    while "numpy" not in maps.read_text():
+        assert process.poll() is None, "it has ended already"
+        time.sleep(0.01)
 
 
 def free_port():
@@ -195,6 +204,25 @@ try:
 except KeyboardInterrupt:
     print("heard")
 """
+
+
+SWALLOWED = """
+import signal, sys
+from mha_viz import __main__ as program
+def main(program):
+    try:
+        signal.raise_signal(signal.SIGINT)
+    except KeyboardInterrupt:
+        raise ImportError("PyCapsule_Import could not import a module")
+program.main = main
+sys.exit(program.listening("mha-viz"))
+"""
+
+
+def test_ctrl_c_in_an_import_of_c_code_is_heard(tmp_path):
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    found = subprocess.run([sys.executable, "-c", SWALLOWED], env=environment, capture_output=True, text=True)
+    assert (found.returncode, found.stderr) == (STOPPED, "mha-viz: stopped\n")
 
 
 def test_ctrl_c_in_a_callback_is_heard(tmp_path):

@@ -17,12 +17,12 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from mha_viz.core.maps import trace_of_maps
 from mha_viz.recording import Recording
-from tests.conftest import ROOT, free_port, wait_until_healthy
+from tests.conftest import ROOT, TO_END, free_port, wait_until_healthy
 from tests.protocol import Session
 
 pytestmark = pytest.mark.slow
 
-SHORT, PATIENCE = 3, 30  # seconds that a session waits here, and a test at most
+SHORT, PATIENCE = 3, 60  # seconds that a session waits here, and a test at most
 SERVER = """
 import sys, threading, time
 from mha_viz.core.budget import BUDGET
@@ -76,7 +76,7 @@ def server():
     server = Server()
     yield server
     server.process.terminate()
-    server.process.wait(10)
+    server.process.wait(TO_END)
 
 
 class Uploader(Session):

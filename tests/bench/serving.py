@@ -6,7 +6,7 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.conftest import ROOT, free_port, wait_until_healthy
+from tests.conftest import ROOT, TO_END, free_port, wait_until_healthy
 
 VARIANT = Path(__file__).with_name("variant.py")
 
@@ -25,4 +25,4 @@ def serving(variant=""):
         yield url
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(TO_END)
