@@ -2,6 +2,7 @@
 #  make test: every test.  make check: those without a browser that are quick, for use while working.  make test-models: those that run such models.  make test-wheel: the package, built and installed elsewhere.
 #  make bundle: the scripts in mha_viz, from js/src.  make test-js: those sources, and that the scripts are theirs. Both need Node 20.
 #  make bench: the figures that the README quotes.  make pictures: its pictures.
+#  make mutants: whether tests notice changes of core and settings; ARGS="core/cells.py" for one module.  make coverage: branches.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -9,7 +10,7 @@ export OMP_WAIT_POLICY := PASSIVE
 # Some machines forbid it, and each process then compiles all it imports anew: a worker of pytest takes half as long again to begin.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run models lint check test test-models test-wheel test-js bundle bench pictures clean
+.PHONY: run models lint check test test-models test-wheel test-js bundle bench pictures mutants coverage clean
 
 run: $(VENV)/run.stamp
 	$(BIN)/python -m mha_viz run $(ARGS)
@@ -45,6 +46,12 @@ bundle: js/node_modules/.package-lock.json
 
 bench: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.bench
+
+mutants: $(VENV)/dev.stamp
+	$(BIN)/python -m tests.mutants $(ARGS)
+
+coverage: $(VENV)/dev.stamp
+	$(BIN)/python -m tests.covered
 
 pictures: $(VENV)/dev.stamp $(VENV)/models.stamp
 	$(BIN)/python -m mha_viz export --batch docs/figures.toml
