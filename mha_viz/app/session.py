@@ -143,5 +143,5 @@ def address_now(page):
         query = named(st.query_params.to_dict(), state.page)
         if key not in places or (query != places[key].address and query not in places[key].behind):
             return query  # which is being taken over
-        return places[key].content.address()
+        return places[key].now()
     return places[key].address or {} if key in places else {}

@@ -23,6 +23,7 @@ class Form:
 
     def __init__(self, of, first=NOTHING, stand_ins=NOTHING, spellings=NOTHING):
         self.of, self.first, self.stand_ins, self.spellings = of, first, stand_ins, spellings
+        self.made = None, None
         self.defaults = {f.name: f.default for f in fields(of)}
         self.good = of(**first)
         self.take({})
@@ -80,8 +81,16 @@ class Form:
         return {name: self.value(name) for name in self.raw}
 
     def settings(self, **change):
-        """The settings that are set, with this ``change``; raises the first Wrong where they break a rule."""
-        return self.of(**self.values() | change)
+        """The settings that are set, with this ``change``; raises the first Wrong where they break a rule.
+
+        Each part of a page asks for them: they are made once for what is held.
+        """
+        if change:
+            return self.of(**self.values() | change)
+        held = self.held()
+        if self.made[0] != held:
+            self.made = held, self.of(**self.values())
+        return self.made[1]
 
     def address(self):
         """What is set, as an address: fields that go together badly too, so that a class can be sent to them. A value that breaks the
@@ -188,6 +197,7 @@ class Place:
     def __init__(self, content):
         self.content, self.address, self.behind, self.notes = content, None, [], []
         self.written = self.arrived = None
+        self.spelled = None, {}
 
     def arrive(self, query, with_change, **how):
         """Take the address over where a person went to another one: a first visit, a shared link, Back. Returns whether it was.
@@ -205,9 +215,16 @@ class Place:
         self.written = self.arrived = self.content.held()
         return True
 
+    def now(self):
+        """The address that says what is set now. Each link of a page asks for it: it is spelled once for what is held."""
+        held = self.content.held()
+        if self.spelled[0] != held:
+            self.spelled = held, self.content.address()
+        return dict(self.spelled[1])
+
     def spell(self):
         """The address that says what is set now, where that is another than the browser was told; else None."""
-        spelled, self.written = self.content.address(), self.content.held()
+        spelled, self.written = self.now(), self.content.held()
         if spelled == self.address:
             return None
         self.behind.append(self.address)
