@@ -8,6 +8,7 @@ import { build } from "esbuild";
 
 const PACKAGE = "../mha_viz";
 const BUNDLES = {
+  "components/links.js": { entry: "src/page/links.js", format: "esm" },
   "components/live.js": { entry: "src/page/live.js", format: "esm" },
   "components/saver.js": { entry: "src/page/saver.js", format: "esm" },
   "components/stepper.js": { entry: "src/page/stepper.js", format: "esm" },

@@ -1,14 +1,11 @@
-// The browser's half of links.py: a click on a link of the app is passed on once what was typed or pressed before it has been sent.
-//
-// Streamlit sends what a field holds in a task of its own, after the field has lost its focus, and a click on a link at once. A tap, which
-// presses and lets go in one moment, would overtake what was typed: its page would be left before it was heard.
-
-const LINK = "[data-testid=stPageLink-NavLink]:not([target=_blank])";
-const passed = new WeakSet(); // links that are clicked from here
-
+// Bundled from js/src/page/links.js by make bundle. Its comments stand there, and changes belong there.
+// sha256 5b7a9d9605dcccf21b6254b42ac2c8a2dc13b50a6338c3237f612afc9def489c
+// src/page/links.js
+var LINK = "[data-testid=stPageLink-NavLink]:not([target=_blank])";
+var passed = /* @__PURE__ */ new WeakSet();
 function hold(event) {
   const link = event.target.closest?.(LINK);
-  if (!link || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return; // another tab or window
+  if (!link || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
   if (passed.delete(link)) return;
   event.preventDefault();
   event.stopImmediatePropagation();
@@ -16,9 +13,11 @@ function hold(event) {
     passed.add(link);
     link.click();
   };
-  setTimeout(() => setTimeout(pass)); // what is to be sent may wait for a task itself before it asks for one
+  setTimeout(() => setTimeout(pass));
 }
-
-export default function () {
-  document.mhaLinks ??= document.addEventListener("click", hold, true) ?? true; // of all pages: each has such links
+function links_default() {
+  document.mhaLinks ??= document.addEventListener("click", hold, true) ?? true;
 }
+export {
+  links_default as default
+};

@@ -1,5 +1,5 @@
 // Bundled from js/src/page/live.js by make bundle. Its comments stand there, and changes belong there.
-// sha256 53a242a242cce48bebfce89b6ffcc2e596c21cec2067910e151a1d598b6bb8ca
+// sha256 5aa664f08be9eeeb7c4ae409b36d7211a66f0253495ee6fa4d10fa47dd15b96f
 // src/pure/numbers.js
 var SURE = 7;
 function written(value) {

@@ -1,5 +1,5 @@
 // Bundled from js/src/page/saver.js by make bundle. Its comments stand there, and changes belong there.
-// sha256 f2e4217a80092d6fd64ba6c73155aa9c2a20811076be75290857001ed447a332
+// sha256 2cf2afeeb9ae6a6c6ee9a5fcc3e71db5a443f735355ec781fafa861986a7a217
 // src/pure/ids.js
 function stable(svg, random) {
   const ids = new RegExp(`(id="|#)([a-z]+-?)${random}`, "g");

@@ -1,5 +1,5 @@
 // Bundled from js/src/page/stepper.js by make bundle. Its comments stand there, and changes belong there.
-// sha256 94a832f6cac0aeaf61eb890930a475c43471495c7b5afd668c2a00aa6845d37f
+// sha256 a88ed64876217d1b1c00fc96b75cf5c8943795e3b7573b6057dd336cf0238ad3
 // src/pure/stepped.js
 function stepped(text, by) {
   const found = /^\s*([0-9]+)(?:\.([0-9]*))?(?:[eE]\+?([0-9]{1,2}))?\s*$/.exec(text);

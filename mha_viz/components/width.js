@@ -1,5 +1,5 @@
 // Bundled from js/src/page/width.js by make bundle. Its comments stand there, and changes belong there.
-// sha256 37da2b7bd1ffb79ca20d871e973f31b562ca15e2386729b8eeb29e9d719a4239
+// sha256 23c2264aa6233f2fbd8c6f84f142801a0804dc9a9ae6972b9560af437ff86823
 // src/pure/places.js
 var LEAST = 320;
 function usableWidth(px) {

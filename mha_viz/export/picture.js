@@ -1,5 +1,5 @@
 // Bundled from js/src/picture/for_command.js by make bundle. Its comments stand there, and changes belong there.
-// sha256 df5aca4d56cd45da38b2ed1da85774f31d27c0ce70b4a044f0b38272581c92b2
+// sha256 4e87f35558873d9c176d246b45dcac5cdfa48e3300bb9b7a789e00b49d398694
 var mha = (() => {
   var __defProp = Object.defineProperty;
   var __getOwnPropDesc = Object.getOwnPropertyDescriptor;
