@@ -25,6 +25,14 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
 
 
+@pytest.fixture(autouse=True)
+def ctrl_c_is_heard():
+    """What is begun here hears Ctrl-C, also where the tests are a job in the background of a shell: such a job ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def begun(folder, *arguments, **options):
     """The process of a command that works in ``folder``, its output to be read."""
     command = [sys.executable, "-m", "mha_viz", *arguments]
