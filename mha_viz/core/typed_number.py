@@ -51,13 +51,13 @@ def meant(text: str) -> int | float | None:
         return int(re.sub(r"[^0-9+-]", "", plain))
     if re.fullmatch(_COMMA, plain):
         return float(plain.replace(",", "."))
-    return int(plain, 0) if re.fullmatch(r"0[xob][0-9a-fA-F]{1,12}", plain) and _is_based(plain) else None
+    if not re.fullmatch(r"0[xob][0-9a-fA-F]{1,12}", plain):
+        return None
+    try:
+        return int(plain, 0)
+    except ValueError:  # a digit that the base lacks
+        return None
 
 
 def _plain(text: str) -> str:
     return text.strip().replace("−", "-")
-
-
-def _is_based(plain: str) -> bool:
-    digits = {"x": "0123456789abcdef", "o": "01234567", "b": "01"}[plain[1]]
-    return set(plain[2:].lower()) <= {*digits}

@@ -25,6 +25,10 @@ def test_what_does_not_differ_is_said_to_be_identical(error, said):
     assert fill("identical{off:within}.", off=error) == f"identical{said}."
 
 
+def test_a_text_stays_as_it_is():
+    assert fill("{:>4}|{:.1f}|{name}", "a-b", -0.5, name="c-d") == " a-b|−0.5|c-d"
+
+
 def test_an_exact_zero_has_no_exponent():
     assert (prose(0.0, ".1e"), prose(-0.0, ".1e"), prose(0.0, ".2f")) == ("0", "0", "0.00")
 

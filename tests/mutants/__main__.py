@@ -11,6 +11,7 @@ os.environ["OMP_NUM_THREADS"] = "1"  # before torch: a forked child has none of 
 import argparse
 import json
 import sys
+from collections import Counter
 
 import hypothesis
 import pytest
@@ -45,8 +46,13 @@ def main():
         one for module in modules for one in module.changes if not outcomes[module.path].get(one.name, "").startswith(KILLED)
     ]
 
+    left = Counter(change.module.path for change in changes)
+
     def say(change, outcome):
         outcomes[change.module.path][change.name] = outcome
+        left[change.module.path] -= 1
+        if not left[change.module.path]:
+            _keep(change.module, outcomes[change.module.path])
         if not outcome.startswith(KILLED):
             print(f"mha_viz/{change.module.path}:{change.line}: {change.name} ({outcome})", flush=True)
 
@@ -59,20 +65,16 @@ def main():
     status = pytest.main([*options, *(test for test in TESTS if (ROOT / test).exists())], plugins=[plugin])
     if status not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         return status
-    for module in modules:
-        _kept(module).write_text(json.dumps(outcomes[module.path], ensure_ascii=False, indent=1))
     return _report(outcomes)
 
 
 def _report(outcomes):
     known = explained()
     for path, found in outcomes.items():
-        killed = sum(outcome.startswith(KILLED) for outcome in found.values())
-        print(f"{path}: {killed} of {len(found)} killed")
         for name, outcome in found.items():
             listed = (path, name) in known
             if listed == outcome.startswith(KILLED):
-                print(f"  docs/mutants.md {'names it, though it was killed' if listed else 'does not name it'}: {name}")
+                print(f"docs/mutants.md {'names it, though it was killed' if listed else 'does not name it'}: {name}")
     every = [outcome for found in outcomes.values() for outcome in found.values()]
     counts = {kind: every.count(kind) for kind in (SURVIVED, UNREACHED)}
     killed = sum(outcome.startswith(KILLED) for outcome in every)
@@ -85,6 +87,13 @@ def _report(outcomes):
 
 def _kept(module):
     return ROOT / ".mutants" / f"{module.path.replace('/', '-')}.json"
+
+
+def _keep(module, outcomes):
+    found = {change.name: outcomes[change.name] for change in module.changes}  # in the order of the module
+    _kept(module).write_text(json.dumps(found, ensure_ascii=False, indent=1))
+    killed = sum(outcome.startswith(KILLED) for outcome in found.values())
+    print(f"{module.path}: {killed} of {len(found)} killed, {killed / len(found):.1%}", flush=True)
 
 
 def _last(module):

@@ -38,9 +38,16 @@ class Change:
     old: cst.CSTNode
     new: cst.CSTNode
 
-    def source(self) -> str:
-        """The module with this change."""
-        return self.module.tree.visit(_Replace(self.old, self.new)).code
+    def source(self, names_kept: bool = False) -> str:
+        """The module with this change; with ``names_kept`` the old expression stands beside the new one and is never computed.
+
+        A living function can have the code of another only where both take as many names from around them.
+        """
+        new = self.new
+        if names_kept and isinstance(self.old, cst.BaseExpression):
+            both = cst.IfExp(test=cst.Name("True"), body=new, orelse=self.old)
+            new = both.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+        return self.module.tree.visit(_Replace(self.old, new)).code
 
 
 class Module:

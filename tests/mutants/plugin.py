@@ -167,11 +167,12 @@ def _try(change, functions, items, seconds):
         quiet = os.open(os.devnull, os.O_WRONLY)
         os.dup2(quiet, 1)
         os.dup2(quiet, 2)
-        codes = _codes(compile(change.source(), str(change.module.file), "exec", dont_inherit=True))
-        for function in functions:
-            new = codes.get((function.__code__.co_qualname, function.__code__.co_firstlineno))
-            if new is not None and len(new.co_freevars) == len(function.__code__.co_freevars):
-                function.__code__ = new
+        for names_kept in (False, True):
+            codes = _codes(compile(change.source(names_kept), str(change.module.file), "exec", dont_inherit=True))
+            for function in functions:
+                new = codes.get((function.__code__.co_qualname, function.__code__.co_firstlineno))
+                if new is not None and new.co_freevars == function.__code__.co_freevars:
+                    function.__code__ = new
         code = int(any(report.failed for item in items for report in runtestprotocol(item, log=False, nextitem=None)))
     finally:
         sys.stdout.flush()
