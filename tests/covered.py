@@ -10,15 +10,18 @@ from pathlib import Path
 ROOMS = ("core", "settings", "analysis", "sources")
 LEAST = 0.95
 TESTS = (
-    *(
-        "tests/core",
-        "tests/analysis",
-        "tests/sources",
-        "tests/test_settings.py",
-        "tests/test_advice.py",
-        "tests/test_wrong_types.py",
-    ),
-    *("tests/test_interventions.py", "tests/test_recording.py", "tests/test_examples.py"),
+    "tests/core",
+    "tests/settings",
+    "tests/analysis",
+    "tests/sources",
+    "tests/studies",
+    "tests/models",  # which take branches of sources where models are installed: make models
+    "tests/test_settings.py",
+    "tests/test_advice.py",
+    "tests/test_wrong_types.py",
+    "tests/test_interventions.py",
+    "tests/test_recording.py",
+    "tests/test_examples.py",
 )
 
 
