@@ -26,6 +26,13 @@ def test_each_block_is_the_largest_of_its_cells(data, pool):
             assert np.array_equal(np.fmax.reduce(np.abs(block), axis=1), np.abs(signed[:, i, j]), equal_nan=True)
     hidden = np.isnan(values)
     assert np.array_equal(pool.all(hidden), np.isnan(largest))
+    assert np.array_equal(pool.any(hidden), ~pool.all(~hidden))
+
+
+def test_of_two_that_are_as_far_from_zero_the_positive_is_the_largest():
+    assert Pool(1, 2, 1, 1).largest(np.array([[-1.0, 1.0]]), signed=True) == 1
+    assert Pool(2, 2, 2, 1).any(np.array([[True, False], [False, False]])).tolist() == [[True], [False]]
+    assert Pool(1, 2, 1, 2).any(np.array([[True, False]])).tolist() == [[True, False]]
 
 
 @settings(derandomize=True, deadline=None)
@@ -39,6 +46,7 @@ def test_there_are_never_more_blocks_than_room(L, S, high, wide):
 
 def test_blocks_are_named_by_their_ends():
     assert Pool.fitting(5, 4, 2, 4).ranges(["a", "b", "c", "d", "e"], 0) == ["a … c", "d … e"]
+    assert Pool(3, 1, 2, 1).ranges(["a", "b", "c"], 0) == ["a … b", "c"]
     assert Pool.fitting(5, 4, 2, 4).ranges(["a", "b", "c", "d"], 1) == ["a", "b", "c", "d"]
 
 
