@@ -1,6 +1,7 @@
 """Fixtures for every test: a real Chromium, and a Streamlit server on a port of its own."""
 
 import os
+import random
 import socket
 import subprocess
 import sys
@@ -101,6 +102,16 @@ def wait_until_healthy(process, url, seconds=60):
         except (urllib.error.URLError, ConnectionError, TimeoutError):
             time.sleep(0.1)
     raise RuntimeError(f"{url} did not answer within {seconds} s")
+
+
+@pytest.fixture(autouse=True)
+def same_numbers():
+    """What a test draws without a seed is the same whichever tests ran before it in its worker."""
+    random.seed(0)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(0)
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(0)
 
 
 @pytest.fixture(autouse=True)

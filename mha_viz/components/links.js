@@ -1,5 +1,5 @@
 // Bundled from js/src/page/links.js by make bundle. Its comments stand there, and changes belong there.
-// sha256 5b7a9d9605dcccf21b6254b42ac2c8a2dc13b50a6338c3237f612afc9def489c
+// sha256 78e58badcb6e17d94d7cee5ffd7f6f1e1631c34f3811c94ac8403dd027e5e4e4
 // src/page/links.js
 var LINK = "[data-testid=stPageLink-NavLink]:not([target=_blank])";
 var passed = /* @__PURE__ */ new WeakSet();

@@ -1,5 +1,5 @@
 // Bundled from js/src/page/live.js by make bundle. Its comments stand there, and changes belong there.
-// sha256 5aa664f08be9eeeb7c4ae409b36d7211a66f0253495ee6fa4d10fa47dd15b96f
+// sha256 b456507d7edf3d4ff5a49e4f0f2c7d321dcafc9c42375b6ab6fcd845e0c37167
 // src/pure/numbers.js
 var SURE = 7;
 function written(value) {
@@ -849,6 +849,7 @@ var CONFIG = { displayModeBar: false, doubleClick: false, showTips: false };
 var TWICE = 400;
 var HELD = 80;
 var PATIENCE = 1500;
+var BOX = ".st-key-overview_box";
 var SETTLED = 150;
 var KINDS = {
   maps: { Kind: Maps, paint: paintMaps },
@@ -872,6 +873,7 @@ var LivePicture = class {
     this.kind = null;
     this.chosen = null;
     this.pointed = null;
+    this.revealed = null;
     this.choices = [];
     this.gone = new AbortController();
     this.listen(this.gone.signal);
@@ -931,8 +933,34 @@ var LivePicture = class {
       this.chosen = this.kind.settled(waiting || layout.meta.chosen);
       this.zoomed();
       this.point(this.over && this.at(this.over), this.over);
+      this.reveal();
     }
     this.save();
+  }
+  // In the box of all layers, brings the chosen tile into sight when it is another one, and keeps it there while the page around it is
+  // still being drawn; else the box stays as somebody scrolled it.
+  reveal() {
+    const box = this.frame.closest(BOX);
+    const { tile } = this.chosen;
+    if (!box || tile === this.revealed) return;
+    this.revealed = tile;
+    const until = performance.now() + PATIENCE;
+    const touched = new AbortController();
+    for (const hand of ["wheel", "pointerdown", "keydown"])
+      box.addEventListener(hand, () => touched.abort(), { capture: true, passive: true, signal: touched.signal });
+    const bring = () => {
+      if (touched.signal.aborted || this.gone.signal.aborted || this.revealed !== tile) return;
+      if (!this.kind) return requestAnimationFrame(bring);
+      const { axes, y0 } = this.meta.tiles[tile];
+      const down = axisOf(this.plot, axes[1]);
+      const [first, last] = [0, this.kind.side(tile).queries.length - 1].map((i) => down._offset + down.l2p(y0 + i));
+      const seen = box.getBoundingClientRect();
+      const away = this.plot.getBoundingClientRect().top + (first + last) / 2 - (seen.top + seen.height / 2);
+      if (Math.abs(away) > (seen.height - Math.abs(last - first)) / 2) box.scrollTop += away;
+      if (performance.now() < until) requestAnimationFrame(bring);
+      else touched.abort();
+    };
+    bring();
   }
   // Saves what is on screen, or another figure, where the server asks for it with a serial that is new since the picture is here.
   async save() {

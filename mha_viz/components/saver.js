@@ -1,5 +1,5 @@
 // Bundled from js/src/page/saver.js by make bundle. Its comments stand there, and changes belong there.
-// sha256 2cf2afeeb9ae6a6c6ee9a5fcc3e71db5a443f735355ec781fafa861986a7a217
+// sha256 a6af3406578d69e0f7af8fbf76d51baebfb8e03b2be62d5f6506bf2f947ed5ae
 // src/pure/ids.js
 function stable(svg, random) {
   const ids = new RegExp(`(id="|#)([a-z]+-?)${random}`, "g");

@@ -1,5 +1,5 @@
 // Bundled from js/src/page/stepper.js by make bundle. Its comments stand there, and changes belong there.
-// sha256 a88ed64876217d1b1c00fc96b75cf5c8943795e3b7573b6057dd336cf0238ad3
+// sha256 63a6944593136b5d3d56a9933b2db79214b2e48d50529f0dc76a20f9194f7189
 // src/pure/stepped.js
 function stepped(text, by) {
   const found = /^\s*([0-9]+)(?:\.([0-9]*))?(?:[eE]\+?([0-9]{1,2}))?\s*$/.exec(text);

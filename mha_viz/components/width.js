@@ -1,5 +1,5 @@
 // Bundled from js/src/page/width.js by make bundle. Its comments stand there, and changes belong there.
-// sha256 23c2264aa6233f2fbd8c6f84f142801a0804dc9a9ae6972b9560af437ff86823
+// sha256 db6f942e0845edc51a96e470b9ffc6f1108555226f494138e28b5a82204aab96
 // src/pure/places.js
 var LEAST = 320;
 function usableWidth(px) {

@@ -1,5 +1,5 @@
 // Bundled from js/src/picture/for_command.js by make bundle. Its comments stand there, and changes belong there.
-// sha256 4e87f35558873d9c176d246b45dcac5cdfa48e3300bb9b7a789e00b49d398694
+// sha256 18bf3fbd6afeb5ef5550e69c464cc94f8cd9b26d8f742d93b6d1f614a0204ddd
 var mha = (() => {
   var __defProp = Object.defineProperty;
   var __getOwnPropDesc = Object.getOwnPropertyDescriptor;

@@ -100,7 +100,7 @@ def arrange(
             return _filling(queries, keys, room)
         thin = room - (across - 1) * (title_width - gap)  # where the others are narrower than their titles
         rest = budget - top - above(names) - margins.legend - 6
-        tall = 1.2 * room if stacked else max(rest, 224) if rest >= 190 else 340  # beyond a screen maps may as well be large
+        tall = 1.2 * room if stacked else max(rest, 224) if rest >= 120 else 340  # beyond a screen maps may as well be large
         return _cell(queries, keys, min(room / across, thin), tall, largest=96, smallest_side=96)
 
     names, cell = _label_columns(cell_for, column_texts, numbered, parts)
@@ -234,8 +234,9 @@ def arrange_grid(
     if stacked:
         bar = margins.lying(Box(left, area.bottom + 8, max(min(tile[0], width - left - 12), 160), BAR_LYING), bar_ticks)
     else:
-        first, most = strip.place(0).y, min(height, 320)
-        bar = Box(area.right + 18, first, BAR + bar_ticks - 18, min(max(area.bottom - first - EDGE, 140), most - first))
+        first = strip.place(0).y
+        long = min(max(area.bottom - first - EDGE, 140), 320, height - first)
+        bar = Box(area.right + 18, first, BAR + bar_ticks - 18, long)
     return _alone(width, strip, bar, 4, margins)
 
 

@@ -69,6 +69,26 @@ def panel(person):
 # Layers and heads
 
 
+def test_the_box_of_all_layers_scrolls_to_the_one_that_is_chosen(person, look, tmp_path):
+    layers = [synthetic(Settings(embed_dim=8, num_heads=2, seq_len=6, batch_size=1, padding=(), seed=seed)) for seed in range(9)]
+    mv.Recording(tuple(layers)).save(tmp_path / "nine.safetensors")
+    look(1280, 720)
+    person.go()
+    person.pick("view_source", "file of your own")
+    person.upload("nine.safetensors", (tmp_path / "nine.safetensors").read_bytes())
+    eventually(lambda: len(person.tiles("overview")) == 18)
+
+    def in_sight(layer):
+        box, row = person.widget("overview_box").bounding_box(), person.place(2 * layer, 3, 0, "overview")[1]
+        return box["y"] < row < box["y"] + box["height"]
+
+    eventually(in_sight, 0)
+    assert not in_sight(7)
+    person.pick("view_layer", "layer 7 · attention")
+    eventually(in_sight, 7)
+    assert not in_sight(0)
+
+
 def test_a_click_in_the_overview_opens_the_head_in_its_layer(person):
     seed = person.go()
     eventually(shows, person, traces(seed=seed))

@@ -17,7 +17,8 @@ import { untilPlotly } from "./plotly.js";
 const CONFIG = { displayModeBar: false, doubleClick: false, showTips: false };
 const TWICE = 400; // ms between the clicks of a double click
 const HELD = 80; // ms after which an arrow key is no longer held: until then its spots are not sent
-const PATIENCE = 1500; // ms that a first picture of the wrong width waits for the right one
+const PATIENCE = 1500; // ms that a first picture of the wrong width waits for the right one, and that a page may take to settle
+const BOX = ".st-key-overview_box"; // which mha_viz/app/heads.py puts around all layers, and style.css keeps low
 const SETTLED = 150; // ms without a change, after which a width is told
 const KINDS = {
   maps: { Kind: Maps, paint: paintMaps },
@@ -42,6 +43,7 @@ export class LivePicture {
     this.kind = null; // what knows of spots, and `paint` draws them
     this.chosen = null; // spots of this kind, as is `pointed`
     this.pointed = null;
+    this.revealed = null; // the tile that was brought into sight last
     this.choices = []; // that the server has not answered yet
     this.gone = new AbortController();
     this.listen(this.gone.signal);
@@ -110,8 +112,35 @@ export class LivePicture {
       this.chosen = this.kind.settled(waiting || layout.meta.chosen);
       this.zoomed();
       this.point(this.over && this.at(this.over), this.over);
+      this.reveal();
     }
     this.save();
+  }
+
+  // In the box of all layers, brings the chosen tile into sight when it is another one, and keeps it there while the page around it is
+  // still being drawn; else the box stays as somebody scrolled it.
+  reveal() {
+    const box = this.frame.closest(BOX);
+    const { tile } = this.chosen;
+    if (!box || tile === this.revealed) return;
+    this.revealed = tile;
+    const until = performance.now() + PATIENCE;
+    const touched = new AbortController();
+    for (const hand of ["wheel", "pointerdown", "keydown"])
+      box.addEventListener(hand, () => touched.abort(), { capture: true, passive: true, signal: touched.signal });
+    const bring = () => {
+      if (touched.signal.aborted || this.gone.signal.aborted || this.revealed !== tile) return;
+      if (!this.kind) return requestAnimationFrame(bring); // it is being drawn anew
+      const { axes, y0 } = this.meta.tiles[tile];
+      const down = axisOf(this.plot, axes[1]);
+      const [first, last] = [0, this.kind.side(tile).queries.length - 1].map((i) => down._offset + down.l2p(y0 + i));
+      const seen = box.getBoundingClientRect();
+      const away = this.plot.getBoundingClientRect().top + (first + last) / 2 - (seen.top + seen.height / 2);
+      if (Math.abs(away) > (seen.height - Math.abs(last - first)) / 2) box.scrollTop += away;
+      if (performance.now() < until) requestAnimationFrame(bring);
+      else touched.abort();
+    };
+    bring();
   }
 
   // Saves what is on screen, or another figure, where the server asks for it with a serial that is new since the picture is here.
