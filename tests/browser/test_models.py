@@ -70,7 +70,9 @@ def panel(person):
 
 
 def test_the_box_of_all_layers_scrolls_to_the_one_that_is_chosen(person, look, tmp_path):
-    layers = [synthetic(Settings(embed_dim=8, num_heads=2, seq_len=6, batch_size=1, padding=(), seed=seed)) for seed in range(9)]
+    layers = [
+        synthetic(Settings(embed_dim=8, num_heads=2, seq_len=6, batch_size=1, padding=(), seed=seed)) for seed in range(9)
+    ]
     mv.Recording(tuple(layers)).save(tmp_path / "nine.safetensors")
     look(1280, 720)
     person.go()
