@@ -3,7 +3,8 @@
 Streamlit keeps one request waiting while a script runs, and a later one takes its place. A browser that has clicked a link still speaks for
 the page that it shows, until it hears of the next one: a field that loses its focus, a picture that tells its width. Such a word would
 lead back to the page that was left, and a link would drop the value that a field has just sent. So would a script that gives way to the
-link before it has heard that value, or that asks to be run again when it has.
+link before it has heard that value, or that asks to be run again when it has. A timer's word is nobody's: all that widgets hold comes with
+it, and would undo what the server has set them to since.
 """
 
 from functools import cache, wraps
@@ -28,6 +29,8 @@ def in_order(request_rerun):
 
     @wraps(request_rerun)
     def asked(session, client):
+        if client is not None and client.is_auto_rerun:
+            client.widget_states.Clear()  # nobody has changed anything, and a slow browser says what its widgets held before the server did
         if client is not None and client.page_script_hash:
             waiting, last = asked_before(session)
             if is_late(session, client, last.page_script_hash):

@@ -22,8 +22,9 @@ class Server:
         self._pages_manager = SimpleNamespace(get_pages=lambda: PAGES)
         self.heard = []
 
-    def ask(self, page, url, query="", fragment="", history=False, **values):
+    def ask(self, page, url, query="", fragment="", history=False, timer=False, **values):
         client = ClientState(page_script_hash=page, query_string=query, fragment_id=fragment, is_history_navigation=history)
+        client.is_auto_rerun = timer
         client.context_info.url = f"http://localhost:8501/{url}"
         for name, text in values.items():
             client.widget_states.widgets.add(id=name, string_value=text)
@@ -59,6 +60,16 @@ def test_what_was_typed_before_a_link_is_not_lost():
     server.ask("e", "", "", "", seed="12", heads="8")
     server.ask("s", "", "seed=11", "", heads="4")  # a browser tells of a page it leaves only what the next one has too
     assert server.waiting == ("s", "seed=11", {"heads": "4", "seed": "12"}, [])
+
+
+def test_what_widgets_held_when_a_timer_went_off_is_nobodys_change():
+    server = Server("e")
+    server.ask("e", "", "", "player", timer=True, snapshot="10")  # the server has gone on to 20 since
+    assert not server.heard[-1].widget_states.widgets and server.heard[-1].fragment_id == "player"
+    server = Server()
+    server.ask("e", "", "", "", snapshot="30")  # somebody moved it
+    server.ask("e", "", "", "player", timer=True, snapshot="10")
+    assert server.waiting[2] == {"snapshot": "30"}
 
 
 def test_a_page_that_runs_already_stays_and_is_drawn_whole_for_who_threw_it_away():
