@@ -74,8 +74,9 @@ def test_rules_stay_rules_beside_a_sink():
 
 
 def test_files_and_filters_keep_it(tmp_path):
-    whole = recorded(Attention().eval(), X).traces[0]
-    recording = recorded(Attention().eval(), X, filters={"items": 1, "max_length": 3})
+    model = Attention().eval()
+    whole = recorded(model, X).traces[0]
+    recording = recorded(model, X, filters={"items": 1, "max_length": 3})
     (trace,) = recording.traces
     assert trace.shape == (1, H, 3, 4) and trace.key_tokens[0] == ("0", "1", "2", "sink")
     np.testing.assert_allclose(trace.weights[0], whole.weights[1, :, :3][..., [0, 1, 2, L]], atol=1e-6)
